@@ -61,6 +61,7 @@ export function startAsPublicWorker(run: FakePublicWorkerRun): FakePublicWorkerA
         WARP_SERVER_ROOT_URL: run.serverRoot,
         GIT_CONFIG_GLOBAL: path.join(cwd, '.gitconfig'),
         RUNYARD_RUN_TOKEN: run.runToken,
+        WARP_API_KEY: run.runToken,
         ...run.env,
       },
       stdio: ['ignore', output, output],

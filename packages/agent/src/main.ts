@@ -57,6 +57,7 @@ async function main(argv: readonly string[]): Promise<number> {
  */
 const ownVariables = [
   'RUNYARD_RUN_TOKEN',
+  'WARP_API_KEY',
   'RUNYARD_RUN_TOKEN_FD',
   'RUNYARD_RELAY_SOCKET',
   'RUNYARD_EGRESS_SOCKET',

@@ -7,13 +7,13 @@ import { fs } from './builtin-modules.ts';
 const intoPipe = `exec 4<<END
 $RUNYARD_RUN_TOKEN
 END
-unset RUNYARD_RUN_TOKEN
+unset RUNYARD_RUN_TOKEN WARP_API_KEY
 export RUNYARD_RUN_TOKEN_FD=4
 exec "$@"`;
 
 /**
  * Reads the run token from the descriptor that `RUNYARD_RUN_TOKEN_FD` names, and closes the descriptor. Returns '' if the environment has
- * no token.
+ * no token. oz-agent-worker gets the token in `WARP_API_KEY` too, so this variable is removed as well.
  *
  * Every process of the same user can read the start environment of a process in /proc/PID/environ, even after the process has deleted a
  * variable. Workers of other projects pass the token in the environment. In this case, this function does not return, but replaces the

@@ -53,6 +53,7 @@ export const bodies: Readonly<Record<string, unknown>> = {
   finishTask: { success: true, summary: '' },
   uploadSnapshot: { turn: 1, files: [] },
   reportChanges: { repositories: [] },
+  reportClientEvent: { event_uuid: 'u', event_name: 'n', timestamp: '2026-11-21T10:00:00Z' },
   reportShutdown: { reason: 'x' },
   startChildRun: { prompt: 'a' },
   sendFollowup: { message: 'a' },

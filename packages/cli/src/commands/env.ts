@@ -27,8 +27,9 @@ function printEnvironment(
   const variables = {
     RUNYARD_BASE_URL: origin,
     RUNYARD_API_KEY: key,
-    // Environment variables that the published clients (oz-agent-sdk) read.
+    // Environment variables that the published clients read: oz-agent-sdk, and then warp-platform-sdk.
     OZ_API_BASE_URL: `${origin}${apiPrefix}`,
+    WARP_BASE_URL: `${origin}${apiPrefix}`,
     WARP_API_KEY: key,
   };
   if (options.json) {

@@ -13,6 +13,7 @@ const run: RunItem = {
   created_at: '2026-11-21T10:00:00Z',
   updated_at: '2026-11-21T10:00:00Z',
   started_at: null,
+  finished_at: null,
   session_link: 'http://127.0.0.1:4180/runs/r',
   run_time: 'PT1M3.52S',
 };

@@ -38,6 +38,20 @@ export const harnessExamples = {
   },
   holdConnection: { body: { host: 'api.example.com', port: 443 }, answer: { decision: 'allowed' } },
   finishTask: { body: { turn: 1, success: true, summary: 'Said hello.' }, answer: { next: 'wait' } },
+  reportClientEvent: {
+    body: {
+      event_uuid: '5f0c2a34-8a0e-4d0c-9f4e-0b1f6a3c7d21',
+      event_name: 'setup_worker_image_pull',
+      timestamp: '2026-11-21T10:00:03Z',
+      payload: {
+        start_ts: '2026-11-21T10:00:00Z',
+        finish_ts: '2026-11-21T10:00:03Z',
+        latency_ms: 3000,
+        is_error: false,
+      },
+    },
+    answer: {},
+  },
   reportShutdown: { body: { reason: 'The task is finished' }, answer: {} },
   reportArtifact: {
     body: { artifact_type: 'FILE', data: { filename: 'report.txt', filepath: 'report.txt', mime_type: 'text/plain' } },

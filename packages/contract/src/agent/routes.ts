@@ -5,6 +5,7 @@ import { EmptyRequest, EmptyResponse } from '../wire/bodies.ts';
 import { Text, TurnNumber } from '../wire/primitives.ts';
 import type { Route } from '../wire/route.ts';
 import { AgentInbox, AgentTask, ReportArtifact, ReportArtifactResponse, ReportShutdown } from './agent-protocol.ts';
+import { ClientEvent, maxClientEvents } from './client-events.ts';
 import { FinishTask, FinishTaskResponse } from './finish-task.ts';
 import { HoldConnection, HoldConnectionResponse } from './held-connections.ts';
 import { OpenPullRequest, OpenPullRequestResponse } from './pull-requests.ts';
@@ -86,6 +87,18 @@ export const harnessRoutes = {
     summary: 'Report the exit of the agent',
     body: ReportShutdown,
     answer: { status: 200, description: 'Stored', schema: EmptyResponse },
+  },
+  reportClientEvent: {
+    ...common,
+    method: 'POST',
+    path: '/agent/runs/{runId}/client-events',
+    summary: 'Report a step of the preparation',
+    description: `Public workers report the steps of a sandbox's preparation here. The timeline shows each as a setup step of the kind \`client\`. A run keeps at most ${maxClientEvents}; further events are accepted and dropped. Secrets in names are redacted.`,
+    params: z.object({ runId: z.string().describe('Id of the run that the token belongs to') }),
+    body: ClientEvent,
+    bodyLimitBytes: 16 * 1024,
+    answer: { status: 202, description: 'Accepted', schema: EmptyResponse },
+    errors: { 404: 'The token belongs to another run', 409: 'The execution is stopping' },
   },
   reportArtifact: {
     ...common,

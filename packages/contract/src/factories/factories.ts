@@ -74,15 +74,16 @@ export const Factory = z
     agent_defaults: FactoryAgentDefaults,
     // Definition files allow longer texts.
     name: z.string().describe('Name for people'),
-    alias: z.string().optional().describe('Short name, unique in the team'),
+    alias: z.string().nullable().describe('Short name, unique in the team; null: none'),
+    description: z.string().nullable().describe('Purpose of the factory; null: none'),
     agents: z
       .array(FactoryAgent)
       .optional()
       .describe('Agents of the factory, by name, one of them the FOREMAN. Not in lists of factories'),
     uid: z.string().describe('UID of the factory, 22 characters'),
     team_uid: z.string().describe('UID of the team that owns the factory'),
-    default_environment: z.string().optional().describe('The same as `agent_defaults.environment_id`'),
-    default_model: z.string().optional().describe('The same as `agent_defaults.model_id`'),
+    default_environment: z.string().nullable().describe('The same as `agent_defaults.environment_id`; null: none'),
+    default_model: z.string().nullable().describe('The same as `agent_defaults.model_id`; null: none'),
     code_forge: FactoryCodeForge,
     code_forges: z.array(FactoryCodeForge).describe('Its `code_forge`, alone'),
     credential_strategy: CredentialStrategy,
@@ -104,7 +105,7 @@ export const ListFactoriesQuery = z.object({
     .optional()
     .describe('Only factories of this team. The team of the key is the only one with a list that is not empty'),
   search: Text.max(200).optional().describe('Part of the name or the alias, in any case'),
-  limit: z.int().min(1).max(100).default(20).describe('Factories of a page, 1 to 100'),
+  limit: z.int().min(1).max(100).default(50).describe('Factories of a page, 1 to 100'),
   cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
 });
 export type ListFactoriesQuery = z.infer<typeof ListFactoriesQuery>;

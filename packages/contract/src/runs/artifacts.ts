@@ -118,6 +118,14 @@ const read = {
     .meta({ description: 'Present if everyone may read the artifact; shown to its team only' }),
 };
 
+const SourceLinks = z
+  .object({
+    run_url: z.string().optional().describe('Page of the run that produced it'),
+    pull_request_urls: z.array(z.string()).describe('Pull requests of that run, oldest first'),
+  })
+  .meta({ id: 'SourceLinks', description: 'The run that produced an artifact, and its pull requests' });
+const sourced = { source_links: SourceLinks.optional().describe('Absent for readers outside of the team') };
+
 const FileDownload = z
   .object({
     ...download,
@@ -149,6 +157,7 @@ const FileArtifactResponse = z
   .object({
     artifact_type: z.literal('FILE').describe('Kind of the artifact'),
     ...read,
+    ...sourced,
     data: FileDownload,
   })
   .meta({ id: 'FileArtifactResponse', description: 'A file artifact with a download URL' });
@@ -156,6 +165,7 @@ const ScreenshotArtifactResponse = z
   .object({
     artifact_type: z.literal('SCREENSHOT').describe('Kind of the artifact'),
     ...read,
+    ...sourced,
     data: ScreenshotDownload,
   })
   .meta({ id: 'ScreenshotArtifactResponse', description: 'A screenshot artifact with a download URL' });

@@ -7,6 +7,7 @@ import { DescribedApproval } from './approval-rules.ts';
 import { BlockedOn } from './approvals.ts';
 import { ArtifactItem } from './artifacts.ts';
 import { AmbientAgentConfig } from './config.ts';
+import { RequestUsage } from './request-usage.ts';
 import { RunExecutionLocation, RunSourceType, RunState } from './states.ts';
 
 /** Maximum number of characters of each text in a summary. */
@@ -33,50 +34,6 @@ export const RunStatusMessage = z
     ...ErrorDetail.shape,
   })
   .meta({ id: 'RunStatusMessage', description: 'Explains the state of a run' });
-
-/** The cost of model requests, by kind of token. */
-export const InferenceCostBreakdown = z
-  .object({
-    input_cost_usd: z.number().describe('US dollars for tokens that the model read'),
-    output_cost_usd: z.number().describe('US dollars for tokens that the model wrote'),
-    input_cache_read_cost_usd: z.number().describe("US dollars for tokens that came from the provider's cache"),
-    input_cache_write_cost_usd: z.number().describe("US dollars for tokens that went to the provider's cache"),
-    provider_tools_cost_usd: z
-      .number()
-      .optional()
-      .describe("US dollars for calls of the provider's own tools, such as searches; absent: there were no such calls"),
-  })
-  .meta({ id: 'InferenceCostBreakdown', description: 'The cost of the requests to models, by kind of token' });
-
-/** The tokens that one model used for a run. */
-export const ModelTokenUsage = z
-  .object({
-    model_id: z.string().describe('Model that answered'),
-    total_tokens: z.int().describe('Tokens that it read and wrote'),
-    usage_type: z
-      .literal('warp')
-      .describe("Whose access to the model was used. `warp`, the public service's word: that of the service"),
-  })
-  .meta({ id: 'ModelTokenUsage', description: 'The tokens that one model used for a run' });
-
-/** The cost of a run. Credits: 1 credit = 1 US cent. */
-export const RequestUsage = z
-  .object({
-    inference_cost: z.number().optional().meta({ description: 'Credits' }),
-    compute_cost: z.number().optional().meta({ description: 'Credits' }),
-    platform_cost: z.number().optional().meta({ description: 'Credits' }),
-    inference_cost_usd: z.number().optional().describe('US dollars for requests to models'),
-    compute_cost_usd: z.number().optional().describe('US dollars for sandboxes'),
-    platform_cost_usd: z.number().optional().describe('US dollars for the platform'),
-    total_tokens: z.int().optional().describe('Tokens read and written'),
-    inference_cost_breakdown_usd: InferenceCostBreakdown.optional(),
-    model_token_usage: z
-      .array(ModelTokenUsage)
-      .optional()
-      .describe('Models that answered, most tokens first. In an outage they may differ from the requested model'),
-  })
-  .meta({ id: 'RequestUsage', description: 'The usage and the cost of a run. 1 credit = 1 US cent' });
-export type RequestUsage = z.infer<typeof RequestUsage>;
 
 /** The schedule that created a run. */
 export const RunSchedule = z
@@ -147,11 +104,17 @@ export const RunItem = z
     created_at: Timestamp.describe('When the run was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When the run last changed, RFC 3339 in UTC'),
     started_at: Timestamp.nullable().meta({ description: 'When the agent began to work on the prompt' }),
-    finished_at: Timestamp.optional().describe('When the run last ended; absent: it has not ended, or was continued'),
+    finished_at: Timestamp.nullable().describe('When the run last ended; null: it is active'),
     status_message: RunStatusMessage.optional().meta({
       description:
         'Why the run is in its state. Before the run has begun: the reason for its wait. After an interrupt: how long its agent waits for a message',
     }),
+    error_category: z
+      .enum(['user_error', 'platform_error'])
+      .optional()
+      .describe(
+        'Of FAILED and ERROR runs. user_error: a change of the request or the settings helps. platform_error: the service, a worker or a provider failed',
+      ),
     blocked_on: BlockedOn.optional().meta({
       description:
         'The question that a follow-up has to answer: while BLOCKED, and while the agent in the sandbox of a failed setup asks',

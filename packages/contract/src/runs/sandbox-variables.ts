@@ -13,6 +13,6 @@ export const SandboxVariables = z
   .refine((variables) => Object.keys(variables).length <= maxVariables, { error: `must be at most ${maxVariables}` })
   .refine((variables) => Object.keys(variables).every(isVariableName), {
     error:
-      'cannot be HOME, TASK_ID or GIT_TERMINAL_PROMPT, and cannot begin with RUNYARD_, WARP_, OZ_ or GIT_CONFIG, because the agent needs these variables',
+      'cannot be HOME, TASK_ID or GIT_TERMINAL_PROMPT, and cannot begin with RUNYARD_, WARP_, OZ_ or GIT_CONFIG, nor with WARP_METADATA_ in lower case, because the agent needs these variables',
   })
   .meta({ maxProperties: maxVariables });

@@ -3,9 +3,16 @@ import { maxSecrets } from '../limits.ts';
 import { teamReads } from '../wire/access.ts';
 import { DeleteResponse } from '../wire/bodies.ts';
 import type { Route } from '../wire/route.ts';
+import { describesMachine } from '../wire/variable-names.ts';
 import { ListSecretsResponse, PutSecretRequest, Secret, SecretName, SecretScope } from './secrets.ts';
 
 const named = z.object({ name: SecretName.describe('Name of the secret') });
+
+const newlyNamed = z.object({
+  name: SecretName.refine((name) => !describesMachine(name), {
+    error: 'must not begin with WARP_METADATA_, because workers set variables with such names',
+  }).describe('Name of the secret'),
+});
 
 // Agent keys cannot set or delete secrets, because a program in a sandbox may have such a key and could then give itself more secrets.
 export const secretRoutes = {
@@ -27,7 +34,7 @@ export const secretRoutes = {
     description:
       'Creates the secret, or replaces its value. Runs that have the earlier value keep it. Secrets of the team are set by administrators.',
     allow: { user: 'member', byBody: { member: 'scope', roles: { team: 'admin' } } },
-    params: named,
+    params: newlyNamed,
     body: PutSecretRequest,
     answer: { status: 200, description: 'The secret, without its value', schema: Secret },
     errors: {

@@ -144,4 +144,18 @@ export const errorCatalogue = {
     explanation:
       'The agent process ended unexpectedly after its setup: it crashed, ran out of memory, or its worker was lost.',
   },
+  agent_stream_network_error: {
+    ...platformError,
+    status: 500,
+    title: 'Agent stream network error',
+    explanation:
+      'The connection to the model broke after the agent had run actions. A retry would repeat these actions, so it is left to you: send a follow-up, or start the run again.',
+  },
+  agent_stream_failure: {
+    ...platformError,
+    status: 500,
+    title: 'Agent stream failure',
+    explanation:
+      'The model answered with an error after the agent had run actions. A retry would repeat these actions, so it is left to you: send a follow-up, or start the run again.',
+  },
 } as const satisfies Record<string, ErrorKind>;

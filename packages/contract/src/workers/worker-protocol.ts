@@ -10,6 +10,7 @@ import { EnvironmentLimits } from '../environments/environments.ts';
 import { ImageService } from '../environments/services.ts';
 import { maxListedExecutions, maxReplacedTokens, maxSetupOutputBytes } from '../limits.ts';
 import { AmbientAgentConfig } from '../runs/config.ts';
+import { KubernetesFailure } from './kubernetes-failure.ts';
 
 /** The reason why a sandbox was not created, did not start, or failed: the phase of the failure, and a reason that programs can read. */
 export const TaskFailure = z.object({
@@ -73,7 +74,10 @@ export const TaskCancellation = z.object({
   type: z.literal('task_cancellation'),
   data: z.object({
     task_id: z.string(),
-    /** Only Runyard's workers: the worker ends only this execution, and no other execution of the same task. */
+    /**
+     * The worker ends only this execution, and no other execution of the same task. The service always sends it. Public workers without
+     * the capability `execution-scoped-cancellation-v1` ignore it, and end all executions of the task.
+     */
     execution_id: z.string().optional(),
     /**
      * Only Runyard's workers: the sandbox is killed after this many milliseconds if the agent has not ended by itself. Default: 5,000.
@@ -344,6 +348,18 @@ export const TaskCompleted = z.object({
   }),
 });
 
+/** Why a task failed, in the words of public workers. */
+export const FailureCause = z.enum([
+  'operator_shutdown',
+  'runtime_crash',
+  'oom',
+  'eviction',
+  'infrastructure_timeout',
+  'backend_failure',
+  'user_error',
+]);
+export type FailureCause = z.infer<typeof FailureCause>;
+
 /** The sandbox could not be created, or the agent process ended with an exit code other than 0. */
 export const TaskFailed = z.object({
   type: z.literal('task_failed'),
@@ -356,7 +372,20 @@ export const TaskFailed = z.object({
     exit_code: z.int().optional(),
     execution_id: z.string().optional(),
     failure: TaskFailure.optional(),
+    /** Only some public workers, in place of `failure_reason` and `exit_code`. Other words count as absent. */
+    failure_cause: FailureCause.optional().catch(undefined),
+    failure_details: z.object({ kubernetes: KubernetesFailure.optional() }).optional().catch(undefined),
   }),
+});
+
+/**
+ * Only public workers: the container, job or process of the execution is gone. The message is the answer to a cancellation with
+ * `execution_id`, also to a repeated one.
+ */
+export const ExecutionClosed = z.object({
+  type: z.literal('execution_closed'),
+  seq,
+  data: z.object({ task_id: z.string(), execution_id: z.string() }),
 });
 
 /** A message of a worker. */
@@ -371,5 +400,6 @@ export const WorkerMessage = z.discriminatedUnion('type', [
   ConnectionsDenied,
   TaskCompleted,
   TaskFailed,
+  ExecutionClosed,
 ]);
 export type WorkerMessage = z.infer<typeof WorkerMessage>;

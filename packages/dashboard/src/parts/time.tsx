@@ -76,7 +76,7 @@ export function Ago({
   className,
   isPast = false,
 }: {
-  time: string | undefined;
+  time: string | null | undefined;
   className?: string;
   isPast?: boolean;
 }) {
@@ -93,8 +93,8 @@ export function Ago({
 }
 
 /** Shows the duration from `from` to `to`. If `to` is undefined, shows the duration until now. */
-export function Lasting({ from, to }: { from: string | undefined; to: string | undefined }) {
-  const end = to === undefined ? undefined : Date.parse(to);
+export function Lasting({ from, to }: { from: string | undefined; to: string | null | undefined }) {
+  const end = to ? Date.parse(to) : undefined;
   const present = useSyncExternalStore(subscribe, () => (end === undefined ? Math.floor(now / 1000) * 1000 : 0));
   if (from === undefined) return null;
   return <>{durationText(Math.max(0, (end ?? Math.max(present, Date.parse(from))) - Date.parse(from)))}</>;

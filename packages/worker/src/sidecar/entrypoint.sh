@@ -4,12 +4,12 @@
 set -eu
 
 # The environment with which a process was started stays readable in /proc/PID/environ. So the script moves the run token from the
-# environment into a descriptor, and starts itself again without the variable.
+# environment into a descriptor, and starts itself again without the variable. WARP_API_KEY is the run token too.
 if [ -n "${RUNYARD_RUN_TOKEN:-}" ]; then
   exec 4<<END
 $RUNYARD_RUN_TOKEN
 END
-  unset RUNYARD_RUN_TOKEN
+  unset RUNYARD_RUN_TOKEN WARP_API_KEY
   export RUNYARD_RUN_TOKEN_FD=4
   exec /agent/entrypoint.sh "$@"
 fi

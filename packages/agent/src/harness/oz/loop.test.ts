@@ -25,7 +25,12 @@ describe('the loop', () => {
       { toolCalls: [{ name: 'shell', input: { command: 'true' } }] },
       { text: ['never'], misbehaviour: { kind: 'status', status: 429 } },
     ]);
-    expect((await engine().turn('Hi.')).verdict).toMatchObject({ success: false, code: 'agent_process_failed' });
+    expect((await engine().turn('Hi.')).verdict).toMatchObject({ success: false, code: 'agent_stream_failure' });
+    models.script([
+      { toolCalls: [{ name: 'shell', input: { command: 'true' } }] },
+      { text: ['a', 'b', 'c'], misbehaviour: { kind: 'cut', afterPieces: 1 } },
+    ]);
+    expect((await engine().turn('Hi.')).verdict).toMatchObject({ success: false, code: 'agent_stream_network_error' });
   });
 
   test('stops waiting for a silent model after the stall timeout', async () => {

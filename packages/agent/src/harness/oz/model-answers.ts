@@ -74,5 +74,6 @@ export function gaveUpVerdict(model: AgentModel, { failure, tries }: ModelGaveUp
   const answered = failure.status === undefined ? 'did not finish its answer' : `answered ${failure.status}`;
   const after = tries === 1 ? '' : ` after ${tries} tries`;
   const message = `The model ${model.id} (${model.protocol}) ${answered}${after}: ${failure.reason}. ${failure.advice}`;
-  return { success: false, message, code: failure.retryable && acted ? 'agent_process_failed' : failure.code };
+  const ofStream = failure.status === undefined ? 'agent_stream_network_error' : 'agent_stream_failure';
+  return { success: false, message, code: failure.retryable && acted ? ofStream : failure.code };
 }

@@ -24,7 +24,7 @@ export const applyCommand = (fileName: string): string =>
 export function Workspace({ run }: { run: RunItem }) {
   const client = useClient();
   const params = { runId: run.run_id };
-  const { finished_at: end = run.updated_at } = run;
+  const end = run.finished_at ?? run.updated_at;
   const { data, error } = useQuery({
     queryKey: ['handoff', run.run_id, end],
     queryFn: async () => (await client.listHandoffAttachments({ params })).attachments,

@@ -49,6 +49,7 @@ function messagesAbout(tasks: readonly string[], executions: readonly string[], 
       exit_code: optional(fc.integer()),
       failure_reason: optional(fc.constant('graceful_shutdown')),
     }),
+    about('execution_closed', {}),
     fc.record({
       type: fc.constant('worker_hello'),
       data: fc.record({

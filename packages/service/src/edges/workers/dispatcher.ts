@@ -73,8 +73,8 @@ export function makeDispatcher(
     for (const [earlier, held] of connection.executions)
       if (held.runId === runId) connection.executions.delete(earlier);
     connection.executions.set(executionId, { runId, assignmentId, idle: false, awaits: false, leaving: false });
-    const sidecar = connection.instanceId === null ? sidecarImage : undefined;
-    connection.send(assignmentMessage(assignment, agentArguments(assignment), sidecar));
+    const isPublic = connection.instanceId === null;
+    connection.send(assignmentMessage(assignment, agentArguments(assignment), { isPublic, sidecarImage }));
   }
 
   /** Assigns executions to free slots of connections that can take the same runs. Marks connections for which the queue has none. */
@@ -177,15 +177,18 @@ function withoutMcpServers({ mcp_servers: _, ...config }: Assignment['config']):
 }
 
 /**
- * Returns the message that assigns an execution to a worker. `sidecarImage` is for workers that mount the agent into containers. If such a
- * worker runs agents without a container, the arguments tell the agent which image is missing.
+ * Returns the message that assigns an execution to a worker. A public worker reports its setup steps with the run token, which it expects
+ * in `WARP_API_KEY`. `sidecarImage` is for public workers that mount the agent into containers. If such a worker runs agents without a
+ * container, the arguments tell the agent which image is missing.
  */
 export function assignmentMessage(
   assignment: Assignment,
   additionalArguments: string[],
-  sidecarImage?: string,
+  worker: { readonly isPublic?: boolean; readonly sidecarImage?: string | undefined } = {},
 ): TaskAssignment {
   const { image } = assignment;
+  const { isPublic = false } = worker;
+  const sidecarImage = isPublic ? worker.sidecarImage : undefined;
   const imageArguments = sidecarImage === undefined || image === null ? [] : ['--docker-image', image];
   const shape = runnerOf(assignment.config)?.instance_shape;
   const allowedHosts = allowedHostsOf(assignment.network);
@@ -205,7 +208,7 @@ export function assignmentMessage(
         agent_config_snapshot: withoutMcpServers(assignment.config),
         agent_conversation_id: assignment.conversationId,
       },
-      env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken },
+      env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken, ...(isPublic ? { WARP_API_KEY: assignment.runToken } : {}) },
       additional_oz_args: [...additionalArguments, ...imageArguments],
       ...(image === null ? {} : { docker_image: image }),
       ...(shape ? { instance_shape: shape } : {}),

@@ -5,6 +5,7 @@
 
 import { shorten } from '@runyard/contract/wire/shorten';
 import {
+  type FailureCause,
   type TaskFailure,
   unfitReasons,
   type WorkerHello,
@@ -13,9 +14,10 @@ import {
 } from '@runyard/contract/workers/worker-protocol';
 import { count } from '../../platform/metrics/record.ts';
 import { afterCommit, type Queryable } from '../../platform/store/database/database.ts';
+import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { updateWorkerStatus } from '../../runs/executions/lease/connection-rows.ts';
-import { endSandboxWithin, type SandboxEnd } from '../../runs/executions/reconcile/sandbox-end.ts';
+import { endClosedWithin, endSandboxWithin, type SandboxEnd } from '../../runs/executions/reconcile/sandbox-end.ts';
 import {
   addReadySandbox,
   appendDeniedConnections,
@@ -56,6 +58,9 @@ const endsWithoutFault = new Map<string, SandboxEnd['kind']>([
   ['pod_lost', 'lost'],
 ]);
 
+/** Values of `failure_cause` which mean that the machine was lost, and that the agent did not fail. */
+const lossCauses: ReadonlySet<FailureCause> = new Set(['eviction', 'infrastructure_timeout', 'backend_failure']);
+
 /** `failure_reason` of oz-agent-worker if a signal stopped the worker. The worker may report this before the agent's processes have ended. */
 const gracefulShutdown = 'graceful_shutdown';
 
@@ -92,7 +97,7 @@ export async function handleWorkerMessage(
   }
   const { task_id: runId } = message.data;
   const executionId = message.data.execution_id ?? heldExecution(connection, runId);
-  const current = executionId === undefined ? undefined : connection.executions.get(executionId);
+  const current = executionId === undefined ? undefined : heldOrClosed(connection, executionId, message);
   if (executionId === undefined || !current || current.runId !== runId) {
     deps.log.warn(
       { worker: connection.workerId, type: message.type, run_id: runId },
@@ -159,24 +164,37 @@ async function apply(
       return 'released';
     }
     case 'task_failed': {
-      const { exit_code: exitCode, failure, failure_reason: reason, message: text } = message.data;
-      const isStopping = failure === undefined && reason === gracefulShutdown;
+      const {
+        exit_code: exitCode,
+        failure,
+        failure_reason: reason,
+        failure_cause: cause,
+        message: text,
+      } = message.data;
+      const isStopping = failure === undefined && (reason === gracefulShutdown || cause === 'operator_shutdown');
+      const { kubernetes } = message.data.failure_details ?? {};
       if (phase === 'assigned') await claimAssigned(deps, tx, connection, target);
       if (failure) afterCommit(tx, () => count('runyard_sandbox_failures_total', failure));
       const end: SandboxEnd = {
-        kind: isStopping ? 'stopped' : kindOfFailure(failure),
+        kind: isStopping ? 'stopped' : kindOfFailure(failure, cause),
         message: text,
         ...(isStopping ? { remains: 'leaving' } : {}),
         ...(exitCode === undefined ? {} : { exitCode }),
+        ...(cause === undefined ? {} : { cause }),
+        ...(kubernetes === undefined ? {} : { kubernetes }),
       };
       await endSandboxWithin(deps, tx, executionId, end);
       return 'released';
     }
+    case 'execution_closed':
+      // The worker sends this as the answer to an order. Without an order, the report of the end of the task decides the state of the run.
+      await endClosedWithin(tx, runId, executionId);
+      return phase === 'stopping' || phase === 'ended' ? 'released' : 'held';
   }
 }
 
-function kindOfFailure(failure: TaskFailure | undefined): SandboxEnd['kind'] {
-  if (failure === undefined) return 'exited';
+function kindOfFailure(failure: TaskFailure | undefined, cause: FailureCause | undefined): SandboxEnd['kind'] {
+  if (failure === undefined) return cause !== undefined && lossCauses.has(cause) ? 'lost' : 'exited';
   // A machine may be lost before the worker has seen the sandbox start, but after the agent has begun its turn.
   const kind = endsWithoutFault.get(failure.reason);
   if (kind !== undefined) return kind;
@@ -198,6 +216,19 @@ async function claimAssigned(
   if (assignmentId === null) return false;
   const args = { assignment_id: assignmentId, lease_seconds: deps.timing.leaseSeconds };
   return await claim(tx, { runId, executionId, args, payload: { worker_id: connection.workerId } });
+}
+
+/**
+ * Returns the execution of a message. A worker may say that an execution is closed after it has reported the end of the execution, and
+ * then the connection does not list the execution any more. The row of the execution decides whether the connection may act on it.
+ */
+function heldOrClosed(
+  { executions }: OpenConnection,
+  executionId: string,
+  { type, data }: ExecutionMessage,
+): { readonly runId: string; readonly assignmentId: string | null } | undefined {
+  const isNamed = type === 'execution_closed' && isUuid(executionId) && isUuid(data.task_id);
+  return executions.get(executionId) ?? (isNamed ? { runId: data.task_id, assignmentId: null } : undefined);
 }
 
 function heldExecution(connection: OpenConnection, runId: string): string | undefined {

@@ -2,7 +2,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
-import type { ServiceMessage, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
+import { type ServiceMessage, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
 import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';
 import { openTestService } from '../../../test/service.ts';
@@ -16,7 +16,11 @@ const hub = openHub(executionDeps, { serviceInstanceId: randomUUIDv7() });
 const sent: ServiceMessage[] = [];
 let connect: () => Promise<HubConnection>;
 let worker: HubConnection;
-let say: (type: 'task_claimed' | 'task_completed' | 'task_failed', runId: string, more?: object) => Promise<void>;
+let say: (
+  type: 'task_claimed' | 'task_completed' | 'task_failed' | 'execution_closed',
+  runId: string,
+  more?: object,
+) => Promise<void>;
 
 beforeAll(async () => {
   const { teamId } = service;
@@ -26,7 +30,7 @@ beforeAll(async () => {
   connect = () => hub.connect({ workerId: 'box', teamId, keyId, send, end: () => {} });
   worker = await connect();
   say = (type, task_id, more = {}) =>
-    worker.message({ type, data: { task_id, worker_id: 'box', message: 'text', ...more } } as WorkerMessage);
+    worker.message(WorkerMessage.parse({ type, data: { task_id, worker_id: 'box', message: 'text', ...more } }));
   // A worker whose first message is not a hello counts as a public worker.
   await say('task_failed', 'no run');
 });
@@ -98,6 +102,90 @@ test.each([
   );
   await reconcile(executionDeps);
   expect((await executionsOf(runId))[0]?.phase).toBe('ended');
+});
+
+test('a public worker gets the run token as the key with which it reports its setup steps', async () => {
+  const { runId } = await claimed();
+  const { env_vars } = assignmentsOf(runId)[0] ?? expect.fail('no assignment');
+  expect(env_vars?.WARP_API_KEY).toBe(env_vars?.RUNYARD_RUN_TOKEN);
+  const body = { event_uuid: 'u', event_name: 'setup_worker_job_create', timestamp: '2026-10-06T10:00:00Z' };
+  const key = env_vars?.WARP_API_KEY ?? '';
+  const headers = { 'x-warp-cloud-agent-id': runId };
+  expect((await service.request('POST', `/agent/runs/${runId}/client-events`, { key, body, headers })).status).toBe(202);
+});
+
+test('a closed execution proves that its sandbox is gone, so the next execution begins at once', async () => {
+  const { runId, executionId } = await claimed({ begins: true, config: resume });
+  await say('execution_closed', runId, { execution_id: executionId });
+  expect((await executionsOf(runId))[0]?.phase, 'no end was ordered').toBe('running');
+  await say('task_failed', runId, { ...stopped, execution_id: executionId });
+  expect((await executionsOf(runId))[0]?.phase, 'the agent may still save files').toBe('stopping');
+  for (const _ of ['once', 'repeated']) await say('execution_closed', runId, { execution_id: executionId });
+  expect((await executionsOf(runId)).map(({ phase }) => phase)).toEqual(['ended', 'queued']);
+  expect((await runOf(runId)).state).toBe('QUEUED');
+  const ends = (await eventsOf(runId)).filter(({ event_type }) => event_type === 'vm_shutdown');
+  expect(ends).toMatchObject([{ payload: { kind: 'stopped', message: stopped.message } }]);
+});
+
+test('a cancellation names the execution, and only the worker that holds the execution can close it', async () => {
+  const { runId, executionId } = await claimed({ begins: true });
+  await set(executionId, "phase = 'stopping', stop_reason = 'ordered', stop_deadline = now() + interval '1 minute'");
+  await hub.sendStopOrders();
+  const closed = { task_id: runId, execution_id: executionId };
+  expect(sent.find(({ type }) => type === 'task_cancellation')?.data).toMatchObject(closed);
+  const keyId = await insertWorkerKey(db, service.teamId);
+  await insertWorkerPool(db, service.teamId, 'stranger');
+  const add = { teamId: service.teamId, keyId, send: () => {}, end: () => {} };
+  for (const workerId of ['stranger', 'box']) {
+    const other = await hub.connect({ workerId, ...add });
+    await other.message({ type: 'execution_closed', data: closed });
+    for (const id of ['no uuid', randomUUIDv7()])
+      await other.message({ type: 'execution_closed', data: { task_id: runId, execution_id: id } });
+    await other.closed();
+    expect((await executionsOf(runId))[0]?.phase).toBe('stopping');
+  }
+  await say('execution_closed', runId, { execution_id: executionId });
+  expect((await executionsOf(runId))[0]?.phase).toBe('ended');
+  expect((await runOf(runId)).state, 'it says nothing about the run').toBe('INPROGRESS');
+});
+
+test('the timeline shows the cause and the Kubernetes objects of a failure, without secrets and unknown members', async () => {
+  const { runId } = await claimed({ begins: true });
+  const [secret = ''] = executionDeps.secrets;
+  await say('task_failed', runId, {
+    failure_cause: 'oom',
+    failure_details: {
+      kubernetes: {
+        observed_at: '2026-10-06T10:00:00Z',
+        pod: { name: `pod ${secret}`, phase: 'Failed', reason: 7, conditions: [{ type: 'Ready', log: secret }] },
+        container: { name: 'x'.repeat(1000), termination_reason: 'OOMKilled', raw_exit_code: 137 },
+        events: Array.from({ length: 100 }, () => ({ type: 'Warning', reason: 'Killing', count: 1 })),
+        later: secret,
+      },
+    },
+  });
+  const payload = (await eventsOf(runId)).find(({ event_type }) => event_type === 'vm_shutdown')?.payload;
+  expect(payload).toMatchObject({
+    kind: 'exited',
+    cause: 'oom',
+    kubernetes: {
+      pod: { name: 'pod «redacted»', phase: 'Failed', conditions: [{ type: 'Ready' }] },
+      container: { termination_reason: 'OOMKilled', raw_exit_code: 137 },
+    },
+  });
+  expect(JSON.stringify(payload)).not.toContain(secret);
+  expect(JSON.stringify(payload).length).toBeLessThan(3000);
+});
+
+test.each([
+  ['eviction', 'QUEUED'],
+  ['operator_shutdown', 'QUEUED'],
+  ['oom', 'ERROR'],
+  ['a later word', 'ERROR'],
+])('a failure with the cause %s leaves a run with on_worker_loss resume in the state %s', async (cause, state) => {
+  const { runId } = await claimed({ begins: true, config: resume });
+  await say('task_failed', runId, { failure_cause: cause, failure_details: { kubernetes: 'no object' } });
+  expect((await runOf(runId)).state).toBe(state);
 });
 
 test('a run whose agent failed by itself ends in ERROR, even with on_worker_loss resume', async () => {

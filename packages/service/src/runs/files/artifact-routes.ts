@@ -14,7 +14,7 @@ import { serve } from '../../team/access/serve.ts';
 import { deleteArtifact } from './artifacts/delete.ts';
 import { findRunByExternalReference } from './artifacts/external-reference.ts';
 import { hasBytes, readPreview, type StoredFile } from './artifacts/preview.ts';
-import { findArtifact, hasScreenshot, type StoredArtifact } from './artifacts/read.ts';
+import { findArtifact, findSource, hasScreenshot, type StoredArtifact } from './artifacts/read.ts';
 import { shareArtifact } from './artifacts/share.ts';
 import { blobTarget } from './signed-targets.ts';
 
@@ -130,11 +130,11 @@ async function toPreview(deps: ArtifactRouteDeps, artifact: StoredFile): Promise
   return { kind, url, expires_at: expiresAt, content_type: contentType, ...size, shown_bytes: shownBytes };
 }
 
-function toResponse(
+async function toResponse(
   deps: ArtifactRouteDeps,
   artifact: StoredArtifact,
   principal: Principal | null,
-): ArtifactResponse | Refusal {
+): Promise<ArtifactResponse | Refusal> {
   const { id, type, createdAt, sizeBytes, sha256 } = artifact;
   const data = artifact.data as Record<string, string | undefined>;
   const isOwn = principal?.teamId === artifact.teamId;
@@ -142,6 +142,12 @@ function toResponse(
     artifact_uid: id,
     created_at: createdAt,
     ...(isOwn && artifact.isPublic ? { is_public: true as const } : {}),
+  };
+  const links = async () => {
+    const source = isOwn ? await findSource(deps.db, id) : undefined;
+    if (source === undefined) return {};
+    const run_url = `${deps.baseUrl()}/runs/${source.runId}`;
+    return { source_links: { run_url, pull_request_urls: source.pullRequestUrls } };
   };
   const optional = (...names: string[]) =>
     Object.fromEntries(names.map((name) => [name, data[name]]).filter(([, value]) => value !== undefined));
@@ -165,10 +171,15 @@ function toResponse(
         ...size,
         ...optional('description', 'title'),
       };
-      return { artifact_type: type, ...base, data: file };
+      return { artifact_type: type, ...base, ...(await links()), data: file };
     }
     case 'SCREENSHOT':
-      return { artifact_type: type, ...base, data: { ...download(), ...optional('description') } };
+      return {
+        artifact_type: type,
+        ...base,
+        ...(await links()),
+        data: { ...download(), ...optional('description') },
+      };
     case 'PLAN': {
       const documentUid = data.document_uid ?? id;
       const plan = {

@@ -9,6 +9,7 @@ import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { AttemptOver, stoppingAttempt, supersededAttempt } from '../executions/run-tokens/attempt.ts';
 import { serveRun } from '../executions/run-tokens/sessions.ts';
+import { keepClientEvent } from './client-events.ts';
 import { applyAgentEvents } from './events/apply-agent-events.ts';
 import { finishTask, finishTaskWithEvents, reportExit } from './finish/finish-task.ts';
 import { holdConnection } from './hold-connection.ts';
@@ -98,6 +99,12 @@ export const harnessRoutes = (deps: HarnessRouteDeps): readonly ServedRoute[] =>
     serveRun(routes.finishTask, async ({ session, body }) =>
       finishTaskWithEvents({ ...executionDeps, blobs: deps.blobs }, session, body),
     ),
+
+    serveRun(routes.reportClientEvent, async ({ session, params, body }) => {
+      if (params.runId !== session.runId) return notFound('run');
+      await keepClientEvent(executionDeps, session, body);
+      return {};
+    }),
 
     serveRun(routes.reportShutdown, async ({ session, body, from }) => {
       await reportExit(executionDeps, session, body, from.requestId);

@@ -36,6 +36,13 @@ const usage = (runId: string, changes: Partial<ModelUsage> = {}): ModelUsage => 
   ...changes,
 });
 
+const byok = (model: string, tokens: number) => ({
+  model_id: model,
+  total_tokens: tokens,
+  usage_type: 'byok',
+  tokens_by_category: { primary_agent: tokens },
+});
+
 it('the usage of a run is the sum of its tokens and costs, in credits and in dollars', async () => {
   const [first, second, idle] = [await service.newRun(), await service.newRun(), await service.newRun()];
   await recordUsage(database.db, usage(first, { modelId: 'a-small-model', inputTokens: 1, cacheReadTokens: 0 }));
@@ -44,10 +51,7 @@ it('the usage of a run is the sum of its tokens and costs, in credits and in dol
   const sums = await usageOfRuns(database.db, [first, second, idle]);
   expect(sums.get(first)).toEqual({
     total_tokens: 215,
-    model_token_usage: [
-      { model_id: 'anthropic/claude-opus-5-5', total_tokens: 177, usage_type: 'warp' },
-      { model_id: 'a-small-model', total_tokens: 38, usage_type: 'warp' },
-    ],
+    model_token_usage: [byok('anthropic/claude-opus-5-5', 177), byok('a-small-model', 38)],
     inference_cost: 0.2086,
     inference_cost_usd: 0.002086,
     inference_cost_breakdown_usd: {
@@ -56,9 +60,36 @@ it('the usage of a run is the sum of its tokens and costs, in credits and in dol
       input_cache_read_cost_usd: 0.000016,
       input_cache_write_cost_usd: 0.00007,
     },
+    usage_by_category: { primary_agent: expect.anything() },
   });
   expect(sums.get(second)?.total_tokens).toBe(177);
   expect(sums.has(idle)).toBe(false);
+});
+
+it('the usage by category has the tokens and costs of each model, apart for keys and for own endpoints', async () => {
+  const run = await service.newRun();
+  await recordUsage(database.db, usage(run, { toolsUsd: 0.02, costUsd: 0.021043, chargedUsd: 0.021043 }));
+  await recordUsage(database.db, usage(run, { modelId: 'local/qwen', provider: 'local' }));
+  const found = (await usageOfRuns(database.db, [run])).get(run);
+  const of = (cents: number) => ({
+    token_count: { input: 100, output: 30, input_cache_read: 40, input_cache_write: 7 },
+    cost_in_cents: {
+      input_cost_in_cents: 0.04,
+      output_cost_in_cents: 0.06,
+      input_cache_read_cost_in_cents: 0.0008,
+      input_cache_write_cost_in_cents: 0.0035,
+    },
+    web_search_count: 0,
+    web_search_cost_in_cents: cents,
+  });
+  expect(found?.usage_by_category).toEqual({
+    primary_agent: {
+      platform_usage_in_cents: 0,
+      byok_inference_usage: { 'anthropic/claude-opus-5-5': of(2) },
+      custom_endpoint_inference_usage: { 'local/qwen': of(0) },
+    },
+  });
+  expect(found?.model_token_usage?.map(({ usage_type: type }) => type)).toEqual(['byok', 'custom_endpoint']);
 });
 
 it('a request that is recorded twice counts once', async () => {
@@ -75,7 +106,7 @@ it('the usage of a run has no cost if the price of one request is unknown', asyn
   await recordUsage(database.db, usage(run, { costUsd: null, breakdown: null }));
   expect((await usageOfRuns(database.db, [run])).get(run)).toEqual({
     total_tokens: 354,
-    model_token_usage: [{ model_id: 'anthropic/claude-opus-5-5', total_tokens: 354, usage_type: 'warp' }],
+    model_token_usage: [byok('anthropic/claude-opus-5-5', 354)],
   });
 });
 

@@ -149,8 +149,8 @@ export interface StoredFactory
 const toFactory = (found: RowOf<typeof readOne>): StoredFactory => ({
   uid: found.uid,
   name: found.name,
-  ...(found.description === null ? {} : { description: found.description }),
-  ...(found.alias === null ? {} : { alias: found.alias }),
+  description: found.description,
+  alias: found.alias,
   repositories: found.repositories,
   agent_defaults: found.agent_defaults,
   created_at: found.created_at,

@@ -259,6 +259,22 @@ describe('GET /agent/artifacts/{artifactUid}', () => {
     });
   });
 
+  test('links a picture to its run and to the pull requests of the run, but only for the team', async () => {
+    const { artifact_uid, upload_url } = await reportArtifact('SCREENSHOT', {});
+    await put(upload_url, 'png');
+    const url = 'https://example.com/acme/site/pull/7';
+    await reportArtifact('PULL_REQUEST', { url, branch: 'b' });
+    const { body } = await service.request<ArtifactResponse>('GET', `/agent/artifacts/${artifact_uid}`);
+    const { source_links: links } = body.artifact_type === 'SCREENSHOT' ? body : expect.fail('no picture');
+    expect(links?.run_url).toMatch(/\/runs\/[0-9a-f-]{36}$/);
+    expect(links?.pull_request_urls).toContain(url);
+    await service.deps.db.query('UPDATE artifacts SET is_public = true WHERE id = $1', [artifact_uid]);
+    for (const key of [null, service.otherKey])
+      expect((await service.request('GET', `/agent/artifacts/${artifact_uid}`, { key })).text).not.toContain(
+        'source_links',
+      );
+  });
+
   test("answers with the whole text of a PLAN, which the run's list of artifacts omits", async () => {
     const { artifact_uid } = await reportArtifact('PLAN', { title: 'Plan', content: '# Steps' });
     const { body } = await service.request('GET', `/agent/artifacts/${artifact_uid}`);

@@ -32,10 +32,12 @@ describe('a factory', () => {
     expect(await list('')).toEqual([listed]);
     expect(await list(`?team_uid=${team?.uid}`)).toEqual([listed]);
     expect(await list('?team_uid=another')).toEqual([]);
+    expect(made, 'members without a value are null').toMatchObject({ alias: null, description: null });
     const again = await create({ agent_defaults: made.agent_defaults });
     expect(again.agent_defaults, 'an answer can be sent back').toEqual(made.agent_defaults);
     expect(again.code_forge, 'it has no repositories').toBe('NONE');
-    for (const { uid } of [made, again]) await service.request('DELETE', `/factory/${uid}`);
+    expect(await create({ name: 'Bare' })).toMatchObject({ default_environment: null, default_model: null });
+    for (const { uid } of await list('')) await service.request('DELETE', `/factory/${uid}`);
   });
 });
 
@@ -51,6 +53,12 @@ describe('factories', () => {
     type Page = { factories: { name: string }[]; page_info: { next_cursor?: string } };
     const names = async (query: string) =>
       (await service.request<Page>('GET', `/factory${query}`)).body.factories.map(({ name }) => name);
+    await db.query(
+      `INSERT INTO factories (uid, team_id, name) SELECT lpad(n::text, 22, 'y'), $1, 'z' FROM generate_series(1, 47) n`,
+      [service.teamId],
+    );
+    expect(await names(''), 'a page has 50 by default').toHaveLength(50);
+    await db.query("DELETE FROM factories WHERE name = 'z'");
     expect(await names('')).toEqual(['Billing', 'Bugs', 'Test', 'alerts']);
     expect(await names('?search=B')).toEqual(['Billing', 'Bugs']);
     expect(await names('?search=OP')).toEqual(['alerts']);

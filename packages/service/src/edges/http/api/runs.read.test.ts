@@ -48,12 +48,12 @@ describe('GET /agent/runs/{id}', () => {
       execution_location: 'REMOTE',
       request_usage: {
         total_tokens: 15,
-        model_token_usage: [{ model_id: 'm', total_tokens: 15, usage_type: 'warp' }],
+        model_token_usage: [{ model_id: 'm', total_tokens: 15, usage_type: 'byok' }],
         inference_cost: 0.3,
         inference_cost_usd: 0.003,
       },
     });
-    expect(run).not.toHaveProperty('finished_at');
+    expect(run.finished_at).toBeNull();
     expect(run).not.toHaveProperty('factory_uid');
     expect(run.run_time).toMatch(/^PT[\d.]+S$/);
     expect(run.created_at).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{6}Z$/);
@@ -70,7 +70,7 @@ describe('GET /agent/runs/{id}', () => {
     const ended = await read(grandchild);
     expect(Date.parse(ended.finished_at ?? '')).toBeGreaterThanOrEqual(Date.parse(ended.created_at));
     await service.request('POST', `/agent/runs/${grandchild}/followups`, { body: { message: 'Go on.' } });
-    expect(await read(grandchild)).not.toHaveProperty('finished_at');
+    expect((await read(grandchild)).finished_at).toBeNull();
     // A delete of a run does not delete the runs that it started.
     await service.deps.db.query('DELETE FROM runs WHERE id = $1', [root]);
     expect(await read(grandchild)).toMatchObject({ root_run_id: root });

@@ -50,6 +50,7 @@ test("a summary has the members that a row in the dashboard's list of runs shows
     created_at: expect.any(String),
     updated_at: expect.any(String),
     started_at: null,
+    finished_at: null,
     run_time: expect.stringMatching(/^PT[\d.]+S$/),
     status_message: { message: expect.any(String) },
     source: 'API',
@@ -72,6 +73,8 @@ test("a summary has the members that a row in the dashboard's list of runs shows
   });
   expect(creator).toEqual({ type: 'user', uid: expect.any(String), display_name: 'Administrator' });
   expect((await list('error_code=budget_exceeded&view=summary')).map(({ run_id }) => run_id)).toEqual([ended]);
+  for (const query of ['error_code=budget_exceeded&view=summary', 'error_code=budget_exceeded'])
+    expect((await list(query)).map(({ error_category: kind }) => kind)).toEqual(['user_error']);
   expect((await list('error_code=budget_exceeded&error_code=internal_error')).map((run) => run.run_id)).toEqual([
     ended,
   ]);

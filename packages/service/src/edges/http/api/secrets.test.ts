@@ -77,6 +77,10 @@ it('the list of secrets shows personal secrets only to their owner, and shows ag
 it('a delete must name the scope if a personal secret and a secret of the team have the same name', async () => {
   await put('TOKEN', { value, scope: 'personal' });
   await service.problem(400, 'DELETE', '/secrets/TOKEN');
+  for (const name of ['WARP_METADATA_REGION', 'warp_metadata_region'])
+    await service.problem(400, 'PUT', `/secrets/${name}`, {
+      body: { value: 'a value of a secret', scope: 'personal' },
+    });
   expect((await service.request('DELETE', '/secrets/TOKEN?scope=personal')).status).toBe(200);
   await service.problem(404, 'DELETE', '/secrets/TOKEN?scope=personal');
 });

@@ -329,6 +329,10 @@ SELECT sha256 = $2 AS same FROM prepared_attachments WHERE id = $1;
       FROM (SELECT state FROM runs WHERE parent_run_id = p.id LIMIT 1000) child
     ) c WHERE c.total > 0;
 
+-- count_client_events
+    SELECT count(*)::int AS count, coalesce(bool_or(payload->>'client_event_uuid' = $2), false) AS "isKept"
+    FROM run_events WHERE run_id = $1 AND payload->>'kind' = 'client';
+
 -- count_code_host_credentials_of_other_keys
 SELECT count(*) AS count FROM code_host_credentials WHERE vault_key_id <> ALL($1::text[]);
 
@@ -651,6 +655,10 @@ DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURN
 
 -- end_cancelling_of_start
 UPDATE starts SET cancels_previous = false WHERE id = $1 AND cancels_previous RETURNING id;
+
+-- end_closed_execution
+    UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), deadline_at = NULL
+    WHERE id = $1 AND phase = 'stopping' RETURNING exit, CASE WHEN EXISTS (SELECT FROM executions q WHERE q.is_queued AND q.pool = executions.pool) THEN executions.pool END AS runyard_queue;
 
 -- end_debug_turn
     UPDATE executions SET finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
@@ -3650,6 +3658,13 @@ SELECT id FROM service_instances WHERE seen_at > clock_timestamp() - make_interv
 -- read_skills_of_run
 SELECT owner, repo, path, blob_key FROM run_skills WHERE run_id = $1 AND blob_key IS NOT NULL ORDER BY position;
 
+-- read_source_of_artifact
+    SELECT a.run_id AS "runId", coalesce((
+        SELECT jsonb_agg(p.data->>'url' ORDER BY p.created_at, p.id) FROM artifacts p
+        WHERE p.run_id = a.run_id AND p.artifact_type = 'PULL_REQUEST' AND p.is_ready
+      ), '[]') AS "pullRequestUrls"
+    FROM artifacts a WHERE a.id = $1;
+
 -- read_source_of_factory
 SELECT s.factory_uid, s.team_id, s.owner, s.repo, s.branch, s.folder, s.poll_interval_seconds, s.set_by_uid, s.set_at, s.due_at, s.checked_at, s.applied_commit, s.last_outcome, s.last_at, s.last_commit, s.last_message, s.last_faults FROM factory_sources s WHERE s.team_id = $1 AND s.factory_uid = $2;
 
@@ -4664,23 +4679,18 @@ UPDATE service_instances SET report = $2::jsonb WHERE id = $1;
 SELECT sum(event_bytes) AS bytes FROM runs WHERE id = ANY($1::uuid[]);
 
 -- sum_model_requests_of_runs
-SELECT run_id,
-      sum(tokens) AS tokens,
-      jsonb_agg(jsonb_build_object('model_id', model_id, 'total_tokens', tokens, 'usage_type', 'warp') ORDER BY tokens DESC, model_id) AS models,
-      bool_or(unknown) AS unknown,
-      coalesce(sum(input), 0) AS input,
-      coalesce(sum(output), 0) AS output,
-      coalesce(sum(cache_read), 0) AS cache_read,
-      coalesce(sum(cache_write), 0) AS cache_write,
-      coalesce(sum(tools), 0) AS tools
+    SELECT run_id, model_id, provider, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, unknown,
+      coalesce(input, 0) AS input, coalesce(output, 0) AS output,
+      coalesce(cache_read, 0) AS cache_read, coalesce(cache_write, 0) AS cache_write, coalesce(tools, 0) AS tools
     FROM (
-      SELECT run_id, model_id,
-        sum(input_tokens + output_tokens + cache_read_tokens + cache_write_tokens) AS tokens,
+      SELECT run_id, model_id, min(provider) AS provider,
+        sum(input_tokens) AS input_tokens, sum(output_tokens) AS output_tokens,
+        sum(cache_read_tokens) AS cache_read_tokens, sum(cache_write_tokens) AS cache_write_tokens,
         bool_or(input_cost_usd IS NULL AND input_tokens + output_tokens + cache_read_tokens + cache_write_tokens > 0) AS unknown,
         sum(input_cost_usd) AS input, sum(output_cost_usd) AS output,
         sum(cache_read_cost_usd) AS cache_read, sum(cache_write_cost_usd) AS cache_write, sum(tools_cost_usd) AS tools
       FROM model_requests WHERE run_id = ANY($1::uuid[]) GROUP BY run_id, model_id
-    ) of_model GROUP BY run_id;
+    ) of_model ORDER BY input_tokens + output_tokens + cache_read_tokens + cache_write_tokens DESC, model_id;
 
 -- sum_stored_bytes
 SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;

@@ -1,6 +1,8 @@
 import { maxResumesOfTurn } from '@runyard/contract/limits';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunState } from '@runyard/contract/runs/states';
+import type { KubernetesFailure } from '@runyard/contract/workers/kubernetes-failure';
+import type { FailureCause } from '@runyard/contract/workers/worker-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,
@@ -12,7 +14,7 @@ import {
   text,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { redactorOf } from '../../../team/redaction/agent-text.ts';
+import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../deps.ts';
@@ -72,6 +74,10 @@ export interface SandboxEnd {
   readonly message: string;
   /** Exit code of the agent's process; 128 + the number of the signal if a signal ended the process. */
   readonly exitCode?: number;
+  /** Why the task failed, as a public worker reports it. */
+  readonly cause?: FailureCause;
+  /** The state of the task's Kubernetes objects, as a public worker reports it. */
+  readonly kubernetes?: KubernetesFailure;
   /**
    * Absent: the sandbox is gone. `leaving`: the sandbox's processes are ending. `unproven`: nothing proves that the sandbox has ended, so
    * the worker is ordered to end it. With `leaving` and `unproven`, the next execution of the run waits until the sandbox has ended.
@@ -164,9 +170,9 @@ export async function endSandboxWithin(
 ): Promise<void> {
   const [execution] = await tx.query(readPhase, [executionId]);
   if (!execution) return;
-  // Redact the worker's message, because it may contain the last output of the agent.
+  // Redact the worker's report, because it may contain the last output of the agent.
   const grantedSecrets = toSealedValues(execution.sealed);
-  const end = { ...reported, message: redactorOf(deps, { grantedSecrets }).whole(reported.message) };
+  const end = withoutSecrets(deps, { grantedSecrets }, reported);
   if (end.kind === 'silent' && !execution.lease_over) return;
   const isDebugged = execution.phase === 'running' && isTerminal(execution.state);
   if (execution.phase === 'stopping' || execution.phase === 'idle' || isDebugged) {
@@ -202,6 +208,26 @@ async function endSettled(
   }
   await tx.query(endStopping, [executionId, JSON.stringify(exit)]);
   await appendShutdown(tx, { runId, executionId, payload: { ...exit } });
+}
+
+const endClosed = defineStatement({
+  name: 'end_closed_execution',
+  text: `
+    UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), deadline_at = NULL
+    WHERE id = $1 AND phase = 'stopping' RETURNING exit, ${tellQueueOfFreed('executions')}`,
+  row: { exit: nullable(json<Record<string, unknown>>()) },
+});
+
+/**
+ * Ends a stopping execution whose worker has proved that the sandbox is gone. The reason for the end that was reported before stays, and
+ * the state of the run does not change. In another phase, changes nothing. The caller has locked the run's row and checked that the worker
+ * may end the execution.
+ */
+export async function endClosedWithin(tx: Queryable, runId: string, executionId: string): Promise<void> {
+  const [ended] = await tx.query(endClosed, [executionId]);
+  if (!ended) return;
+  const payload = ended.exit ?? { kind: 'exited', message: 'The worker has removed the sandbox.' };
+  await appendShutdown(tx, { runId, executionId, payload });
 }
 
 async function decide(

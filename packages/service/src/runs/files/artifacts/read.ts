@@ -8,6 +8,7 @@ import {
   integer,
   json,
   nullable,
+  type RowOf,
   text,
   timestamp,
   uuid,
@@ -65,6 +66,23 @@ export async function hasScreenshot(
 ): Promise<boolean> {
   if (!isUuid(conversationId) || !isUuid(artifactUid)) return false;
   return (await db.query(readScreenshot, [teamId, conversationId, artifactUid])).length > 0;
+}
+
+const readSource = defineStatement({
+  name: 'read_source_of_artifact',
+  text: `
+    SELECT a.run_id AS "runId", coalesce((
+        SELECT jsonb_agg(p.data->>'url' ORDER BY p.created_at, p.id) FROM artifacts p
+        WHERE p.run_id = a.run_id AND p.artifact_type = 'PULL_REQUEST' AND p.is_ready
+      ), '[]') AS "pullRequestUrls"
+    FROM artifacts a WHERE a.id = $1`,
+  row: { runId: uuid, pullRequestUrls: json<string[]>() },
+});
+
+/** Returns the run that produced an artifact, and the addresses of the run's pull requests; undefined if the artifact was deleted. */
+export async function findSource(db: Queryable, artifactUid: string): Promise<RowOf<typeof readSource> | undefined> {
+  const [source] = await db.query(readSource, [artifactUid]);
+  return source;
 }
 
 /** Leaves out the text of plans, because a text may have 2 MB. */

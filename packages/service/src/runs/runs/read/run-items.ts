@@ -52,8 +52,9 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
       created_at: row.created_at,
       updated_at: row.updated_at,
       started_at: row.started_at,
-      ...(row.ended_at === null ? {} : { finished_at: row.ended_at }),
+      finished_at: row.ended_at,
       ...statusOf(row, waits.get(row.id)),
+      ...errorCategoryOf(row),
       ...(question ? { blocked_on: blockedOn(question) } : {}),
       source: row.source,
       ...scheduleOf(row),
@@ -87,6 +88,12 @@ export async function toRunItems(db: Queryable, context: ReadContext, rows: read
 function approvalsOf({ config }: Pick<RunRow, 'config'>): Pick<RunItem, 'approvals'> {
   const approvals = describeApprovals(config);
   return approvals.length > 0 ? { approvals } : {};
+}
+
+/** Returns the kind of the error of a run that has failed. */
+export function errorCategoryOf({ state }: Pick<RunRow, 'state'>): Pick<RunItem, 'error_category'> {
+  if (state === 'FAILED') return { error_category: 'user_error' };
+  return state === 'ERROR' ? { error_category: 'platform_error' } : {};
 }
 
 /** The columns that explain the state of a run. */

@@ -14,7 +14,15 @@ import { hasSandbox } from '../../executions/transitions/phases.ts';
 import { readWaits } from '../../executions/waiting/read-waits.ts';
 import { readFirstArtifactItems } from '../../files/artifacts/read.ts';
 import { type RunValues, selectOf } from '../columns.ts';
-import { factoryOf, isoDuration, type ReadContext, scheduleOf, skillOf, statusOf } from './run-items.ts';
+import {
+  errorCategoryOf,
+  factoryOf,
+  isoDuration,
+  type ReadContext,
+  scheduleOf,
+  skillOf,
+  statusOf,
+} from './run-items.ts';
 import { type RunRow, shownColumns } from './run-row.ts';
 
 type Question = Pick<OpenRequest, 'request_id' | 'kind' | 'title' | 'asked_at'>;
@@ -93,10 +101,11 @@ export async function toRunSummaries(
       created_at: row.created_at,
       updated_at: row.updated_at,
       started_at: row.started_at,
-      ...(row.ended_at === null ? {} : { finished_at: row.ended_at }),
+      finished_at: row.ended_at,
       run_time: isoDuration(row.seconds ?? 0),
       ...(status ? { status_message: { ...status, message: shorten(status.message, summaryLength) } } : {}),
       ...(row.question ? { blocked_on: { ...row.question, title: shorten(row.question.title, summaryLength) } } : {}),
+      ...errorCategoryOf(row),
       source: row.source,
       creator: shortProfileOf(row.creator_kind, row.creator_uid),
       executor: shortProfileOf(row.executor_kind, row.executor_uid),
