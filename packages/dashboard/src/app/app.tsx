@@ -1,6 +1,7 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
 import { isSoonPassing, waitOf } from '../api/problem.ts';
+import { slowRead } from '../api/slow-reads.ts';
 import { Toasts } from '../parts/toast.tsx';
 import { makeRouter } from './router.tsx';
 
@@ -8,6 +9,7 @@ const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
+      refetchInterval: slowRead,
       retry: (failures, error) => isSoonPassing(error) && failures < 5,
       retryDelay: waitOf,
     },

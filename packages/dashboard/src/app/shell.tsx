@@ -148,7 +148,6 @@ function useWaiting(): number {
     queryKey: ['waiting', team.uid],
     queryFn: async () => await client.countAcceptances({}),
     enabled: useMay('member'),
-    refetchInterval: 15_000,
   });
   return (runs.data?.total ?? 0) + (acceptances.data?.waiting ?? 0);
 }

@@ -38,6 +38,7 @@ export function Source({ factoryUid }: { factoryUid: string }) {
     enabled: may && source.isSuccess,
     retry: false,
     refetchOnWindowFocus: false,
+    refetchInterval: false,
   });
   const apply = () =>
     attempt(async () => {

@@ -4,6 +4,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient } from '../../api/session.ts';
+import { slowMs } from '../../api/slow-reads.ts';
 import { Diff, readPatch } from '../../parts/diff.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText } from '../../parts/format.ts';
@@ -22,7 +23,7 @@ export function Changes({ run, comment }: { run: RunItem; comment: (text: string
   const { data, error, isPending, refetch } = useQuery({
     queryKey: ['changes', run.run_id, run.state],
     queryFn: async () => await client.getRunChanges({ params: { runId: run.run_id } }),
-    refetchInterval: ({ state }) => (state.data?.is_live ? liveMs : false),
+    refetchInterval: ({ state }) => (state.data?.is_live ? liveMs : slowMs),
     placeholderData: (before) => before,
   });
   if (error)

@@ -30,7 +30,6 @@ export function SchedulesScreen() {
   const { data, error, refetch } = useQuery({
     queryKey: ['schedules', team.uid],
     queryFn: async () => (await client.listSchedules({ query: { include: ['fires'] } })).schedules,
-    refetchInterval: 30_000,
   });
   const shown = (data ?? []).filter(({ name }) => hasWords(words, name));
   const switched = useOptimistic();

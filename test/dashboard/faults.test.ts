@@ -1,0 +1,74 @@
+/** Tests the dashboard with requests that are late, cut off or answered in another order, in a real browser. */
+import type { Page, Route } from 'playwright-core';
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startTestService, type TestService } from '../../packages/service/test/service.ts';
+import { noBrowser, useBrowser } from '../support/browser.ts';
+import { asksToRun, signIn } from '../support/dashboard.ts';
+import { startAgent } from '../support/full-run.ts';
+
+describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
+  let service: TestService;
+  let page: Page;
+  const browser = useBrowser();
+
+  beforeAll(async () => {
+    service = await startTestService();
+  });
+  afterAll(() => service.close());
+  beforeEach(async () => {
+    ({ page } = browser());
+    await signIn(page, service);
+    await page.clock.install();
+  });
+
+  const open = async (path: string) => await page.goto(service.baseUrl + path);
+  /** Holds all requests to paths with this end. The returned function lets them and all later ones pass. */
+  const hold = async (end: string): Promise<() => Promise<void>> => {
+    const isHeld = ({ pathname }: URL) => pathname.endsWith(end);
+    const held: Route[] = [];
+    let isOpen = false;
+    await page.route(isHeld, (route) => (isOpen ? route.continue() : void held.push(route)));
+    return async () => {
+      isOpen = true;
+      for (const route of held) await route.continue().catch(() => undefined);
+    };
+  };
+  const slowly = async () => await page.clock.fastForward(20_000);
+  const quickly = { interval: 100 };
+  const panel = () => page.getByRole('region', { name: 'The agent asks to run a command' });
+
+  test('a run whose question is on the first page, but not in its record, shows the question', async () => {
+    const agent = await startAgent(service, { title: 'Asks early' });
+    const release = await hold('/messages');
+    await open(`/runs/${agent.runId}`);
+    await page.getByText('In progress').first().waitFor();
+    await agent.report(asksToRun('make early'));
+    await release();
+    await panel().waitFor();
+  });
+
+  test('a run without a stream shows its question after a slow read', async () => {
+    const agent = await startAgent(service, { title: 'Asks unheard' });
+    await hold('/events');
+    await open(`/runs/${agent.runId}`);
+    await page.getByText('In progress').first().waitFor();
+    await agent.report(asksToRun('make unheard'));
+    await slowly();
+    await panel().waitFor();
+  });
+
+  test('the list shows runs again after an outage, and changes that no event has told', async () => {
+    const agent = await startAgent(service, { title: 'In the list' });
+    await hold('/runs/events');
+    const isList = ({ pathname }: URL) => pathname.endsWith('/agent/runs');
+    await page.route(isList, (route) => route.abort());
+    await open('/runs');
+    const problem = page.getByText('The service does not answer.').first();
+    await expect.poll(async () => [await slowly(), await problem.isVisible()].at(-1), quickly).toBe(true);
+    await page.unroute(isList);
+    const row = page.getByRole('row').filter({ hasText: 'In the list' });
+    await expect.poll(async () => [await slowly(), await row.count()].at(-1), quickly).toBe(1);
+    await agent.report(asksToRun('make all'));
+    await expect.poll(async () => [await slowly(), await row.textContent()].at(-1), quickly).toContain('make all');
+  });
+});
