@@ -57,6 +57,33 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     await panel().waitFor();
   });
 
+  test('a refused start is shown next to the button, also if it was outside the window', async () => {
+    await page.setViewportSize({ width: 1200, height: 560 });
+    await page.route('**/api/v1/agent/runs', (route) =>
+      route.request().method() === 'POST' ? route.abort() : route.continue(),
+    );
+    await open('/runs/new');
+    await page.getByLabel('Prompt').fill('Say hi');
+    await page.getByLabel('Prompt').press('Control+Enter');
+    await expect.poll(async () => [await slowly(), await page.getByRole('alert').count()].at(-1), quickly).toBe(1);
+    const [button, problem] = [page.getByRole('button', { name: /^Start run/ }), page.getByRole('alert')];
+    await expect.poll(async () => ((await problem.boundingBox())?.y ?? 900) < 560).toBe(true);
+    const [above, below] = [await button.boundingBox(), await problem.boundingBox()];
+    expect((below?.y ?? 0) - (above?.y ?? 0) - (above?.height ?? 0)).toBeLessThan(40);
+    await browser().picture('fault-refused-start');
+  });
+
+  test('at 200 % zoom, a question and the field for messages leave room for the conversation', async () => {
+    const agent = await startAgent(service, { title: 'Asks much' });
+    await agent.report(asksToRun('make all', 'q1', { content: 'line\n'.repeat(200) }));
+    await page.setViewportSize({ width: 720, height: 450 });
+    await open(`/runs/${agent.runId}`);
+    await panel().waitFor();
+    const covered = await page.locator('.dock').evaluate(({ clientHeight }) => clientHeight);
+    expect(covered).toBeLessThan(260);
+    await browser().picture('fault-zoom');
+  });
+
   test('the list shows runs again after an outage, and changes that no event has told', async () => {
     const agent = await startAgent(service, { title: 'In the list' });
     await hold('/runs/events');

@@ -109,6 +109,7 @@ export function Composer({
       key.current = undefined;
       setText('');
       setFiles([]);
+      setMode('normal');
       setBeginsAnew(false);
       await refresh();
     } catch (failure) {
