@@ -1,6 +1,7 @@
 /** Tests the dashboard with requests that are late, cut off or answered in another order, in a real browser. */
 import type { Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newPerson, teamUidOf } from '../../packages/service/test/people.ts';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { asksToRun, signIn } from '../support/dashboard.ts';
@@ -82,6 +83,50 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     const covered = await page.locator('.dock').evaluate(({ clientHeight }) => clientHeight);
     expect(covered).toBeLessThan(260);
     await browser().picture('fault-zoom');
+  });
+
+  test('typed text survives a missing file and the end of the session, and the next person of the browser reads none of it', async () => {
+    const agent = await startAgent(service, { title: 'Long message' });
+    let loads = 0;
+    page.on('load', () => {
+      loads += 1;
+    });
+    await open(`/runs/${agent.runId}`);
+    const field = page.getByRole('textbox', { name: 'Message to the agent' });
+    await field.fill('A message that took ten minutes.');
+    await page.route('**/app/schedules-screen-*.js', (route) => route.fulfill({ status: 404, body: '' }));
+    const link = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: 'Schedules' });
+    await link.hover();
+    const again = page.getByRole('button', { name: 'Load the page again' });
+    await again.waitFor();
+    await browser().picture('fault-missing-file');
+    expect([loads, await field.inputValue()]).toEqual([1, 'A message that took ten minutes.']);
+    await link.click();
+    await page.getByText('The page has a fault').waitFor();
+    expect(loads).toBeLessThanOrEqual(2);
+    await open(`/runs/${agent.runId}`);
+    expect(await field.inputValue()).toBe('A message that took ten minutes.');
+    // The session ends: the answer to the message has a button, and the text is still there after the next sign-in.
+    await page.route('**/api/v1/**', (route) =>
+      route.request().method() === 'GET' ? route.abort() : route.continue(),
+    );
+    await browser().context.clearCookies();
+    await field.press('Control+Enter');
+    const signInAgain = page.getByRole('link', { name: 'Sign in' });
+    await signInAgain.waitFor();
+    await browser().picture('fault-session-ended');
+    await page.unroute('**/api/v1/**');
+    await signInAgain.click();
+    await page.getByLabel('API key', { exact: true }).fill(service.key);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await expect.poll(() => field.inputValue()).toBe('A message that took ten minutes.');
+    // Another person signs in to the same tab.
+    const { key } = await newPerson(service, await teamUidOf(service), 'member');
+    await signIn(page, service, key);
+    await open(`/runs/${agent.runId}`);
+    await page.getByRole('button', { name: 'A member' }).waitFor();
+    expect(await field.inputValue()).toBe('');
+    expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('ten minutes');
   });
 
   test('the list shows runs again after an outage, and changes that no event has told', async () => {

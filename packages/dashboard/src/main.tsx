@@ -17,9 +17,6 @@ import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/app.tsx';
 
-// Load the page again if the file of a screen is missing, because the service has other files after an upgrade.
-addEventListener('vite:preloadError', () => location.reload());
-
 const root = document.getElementById('root');
 if (root) {
   createRoot(root).render(

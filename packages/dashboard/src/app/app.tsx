@@ -3,6 +3,7 @@ import { RouterProvider } from '@tanstack/react-router';
 import { isSoonPassing, waitOf } from '../api/problem.ts';
 import { slowRead } from '../api/slow-reads.ts';
 import { Toasts } from '../parts/toast.tsx';
+import { MissingFile } from './missing-file.tsx';
 import { makeRouter } from './router.tsx';
 
 const queries = new QueryClient({
@@ -26,6 +27,7 @@ export const App = () => (
   <QueryClientProvider client={queries}>
     <RouterProvider router={router} />
     <Toasts />
+    <MissingFile />
   </QueryClientProvider>
 );
 
