@@ -53,10 +53,10 @@ export function Conversation({
   const isAtEnd = useRef(beginsAtEnd);
   /** The first visible entry when the reader asked for an older page, with its place on the screen. */
   const kept = useRef<{ readonly entry: Element; readonly top: number; until: number } | undefined>(undefined);
-  /** Number of entries when the reader left the end; undefined while the reader is at the end. */
+  /** Number of added entries when the reader left the end; undefined while the reader is at the end. */
   const [seen, setSeen] = useState(beginsAtEnd ? undefined : 0);
   const [error, setError] = useState<unknown>();
-  const fresh = seen === undefined ? 0 : story.count - seen;
+  const fresh = seen === undefined ? 0 : story.added - seen;
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: an older page changes the story
   useLayoutEffect(() => {
@@ -94,8 +94,8 @@ export function Conversation({
       else if (scrollTop < before) isAtEnd.current = false;
       before = scrollTop;
       const isNowAtEnd = isAtEnd.current;
-      const { count } = source.view();
-      setSeen((earlier) => (isNowAtEnd ? undefined : (earlier ?? count)));
+      const { added } = source.view();
+      setSeen((earlier) => (isNowAtEnd ? undefined : (earlier ?? added)));
     };
     const letGo = () => {
       kept.current = undefined;
