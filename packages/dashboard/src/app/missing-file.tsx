@@ -1,11 +1,13 @@
 import { useSyncExternalStore } from 'react';
+import { Icon } from '../parts/icon.tsx';
 
 let isMissing = false;
 const listeners = new Set<() => void>();
-addEventListener('vite:preloadError', () => {
-  isMissing = true;
+const set = (value: boolean): void => {
+  isMissing = value;
   for (const listener of listeners) listener();
-});
+};
+addEventListener('vite:preloadError', () => set(true));
 
 const subscribe = (listener: () => void): (() => void) => {
   listeners.add(listener);
@@ -25,6 +27,9 @@ export function MissingFile() {
           <span>A part of this page cannot be loaded. Runyard may have been upgraded.</span>
           <button type="button" className="btn sm" onClick={() => location.reload()}>
             Load the page again
+          </button>
+          <button type="button" className="btn ghost sm icon" aria-label="Close message" onClick={() => set(false)}>
+            <Icon name="x" small />
           </button>
         </div>
       )}
