@@ -40,7 +40,7 @@ export function Changes({ run, comment }: { run: RunItem; comment: (text: string
       <div className="flow">
         <p className="small dim">
           {data.as_of === undefined ? (
-            'The sandbox has reported no changes.'
+            'No changes are known: the sandbox has reported none. It compares only files in git repositories.'
           ) : (
             <>
               As of <Ago time={data.as_of} />
@@ -51,7 +51,7 @@ export function Changes({ run, comment }: { run: RunItem; comment: (text: string
         {data.as_of !== undefined && repositories.length === 0 && (
           <p className="mut">
             {data.repositories.length === 0
-              ? 'The workspace has no git repository.'
+              ? 'The workspace has no git repository, so its files are not compared.'
               : 'No file differs from the commits that were cloned.'}
           </p>
         )}
