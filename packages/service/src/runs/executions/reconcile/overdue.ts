@@ -135,6 +135,6 @@ export async function endAbandoned(deps: ExecutionDeps, abandoned: Candidate): P
     const [ended] = await tx.query(endAbandonedExecution, [executionId, outageSeconds(deps.timing)]);
     if (!ended) return;
     const payload = ended.exit ?? { kind: 'lost', message: 'Its worker was lost.' };
-    await appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload, changesRun: true });
+    await appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload });
   });
 }

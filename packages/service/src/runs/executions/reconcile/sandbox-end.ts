@@ -203,9 +203,9 @@ async function endSettled(
   await addShutdown(tx, runId, executionId, exit);
 }
 
-/** Adds the end of the sandbox to the timeline. This event changes `is_sandbox_running` of the run. */
+/** Adds the end of the sandbox to the timeline. The run does not count as changed, so that an ended run keeps its place in lists. */
 const addShutdown = (tx: Queryable, runId: string, executionId: string, exit: object): Promise<void> =>
-  appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload: { ...exit }, changesRun: true });
+  appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload: { ...exit } });
 
 async function decide(
   deps: ExecutionDeps,
