@@ -7,6 +7,19 @@ import { noBrowser, useBrowser } from '../support/browser.ts';
 import { asksToRun, signIn } from '../support/dashboard.ts';
 import { startAgent } from '../support/full-run.ts';
 
+/** Functions for the page. */
+const gapAtRight: (element: unknown) => number = new Function(
+  'element',
+  `const range = document.createRange();
+   range.selectNodeContents(element);
+   return element.getBoundingClientRect().right - range.getBoundingClientRect().right;`,
+) as never;
+const styleOf: (element: unknown, name: string) => string = new Function(
+  'element',
+  'name',
+  'return getComputedStyle(element)[name];',
+) as never;
+
 describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
   let page: Page;
@@ -127,6 +140,80 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     await page.getByRole('button', { name: 'A member' }).waitFor();
     expect(await field.inputValue()).toBe('');
     expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('ten minutes');
+  });
+
+  test('a text from right to left stands at the right, and code in it from left to right', async () => {
+    const agent = await startAgent(service, { title: 'שלום עולם' });
+    const text = 'مرحبا، تم إصلاح `fix-1` في README.md.\n\n1. راجع `npm test` أولا';
+    await agent.report({ type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text });
+    await open(`/runs/${agent.runId}`);
+    const said = page.locator('.markdown', { hasText: 'README.md' });
+    await said.locator('li').waitFor();
+    for (const place of [said.locator('p').first(), said.locator('li'), page.locator('.run-head h1')])
+      expect(await place.evaluate(gapAtRight)).toBeLessThan(2);
+    expect(await said.locator('code').first().evaluate(styleOf, 'direction')).toBe('ltr');
+    const field = page.getByRole('textbox', { name: 'Message to the agent' });
+    expect(await field.evaluate(styleOf, 'unicodeBidi')).toBe('plaintext');
+    await browser().picture('fault-right-to-left');
+  });
+
+  test('the address of a link keeps its fragment over the sign-in', async () => {
+    const run = await service.newRun({ title: 'Linked' });
+    await browser().context.clearCookies();
+    await open(`/runs/${run}?tab=files#part-2`);
+    await page.getByLabel('API key', { exact: true }).fill(service.key);
+    await page.getByRole('button', { name: 'Sign in', exact: true }).click();
+    await page.getByRole('heading', { name: 'Linked' }).waitFor();
+    expect(page.url()).toBe(`${service.baseUrl}/runs/${run}?tab=files#part-2`);
+  });
+
+  test('a failed run opens at its reason, which it says once, with the output of all setup steps', async () => {
+    const agent = await startAgent(service, { title: 'Fails at last' });
+    const step = { step_id: 'one', kind: 'setup_command', name: 'npm ci' };
+    await agent.happen('setup_step_started', step);
+    await agent.happen('setup_step_finished', { ...step, duration_ms: 1200, output_tail: 'added 12 packages' });
+    const texts = Array.from({ length: 60 }, (_, index) => `Message ${index}.`);
+    await agent.report(
+      ...texts.map((text, index) => ({ type: 'text', step_id: 's', message_id: `m${index}`, role: 'assistant', text })),
+    );
+    const error = { code: 'agent_process_failed', message: 'The tests of billing fail' };
+    await agent.send('/finish-task', { turn: 1, success: false, summary: error.message, error });
+    await open(`/runs/${agent.runId}`);
+    const reason = page.locator('.run').getByText(error.message);
+    await reason.first().waitFor();
+    await page.getByText('Message 59.').waitFor({ state: 'attached' });
+    await browser().picture('fault-failed');
+    expect(await reason.filter({ visible: true }).count()).toBe(1);
+    expect(await page.locator('.scroll').evaluate(({ scrollTop }) => scrollTop)).toBe(0);
+    await page.locator('.why').getByText('npm ci').click();
+    await page.getByText('added 12 packages').filter({ visible: true }).waitFor();
+    await browser().picture('fault-failed-setup');
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.reload();
+    await page.getByText('Message 0.').waitFor();
+    expect(await page.locator('#main').evaluate(({ scrollTop }) => scrollTop)).toBe(0);
+  });
+
+  test('the tab names the run, the badge counts a question at once, and a form offers only usable models', async () => {
+    const agent = await startAgent(service, { title: 'Named in the tab' });
+    await open(`/runs/${agent.runId}`);
+    await page.getByRole('heading', { name: 'Named in the tab' }).waitFor();
+    expect(await page.title()).toBe('Named in the tab · Runyard');
+    await open('/runs/new');
+    const { body } = await service.request<{ models: { id: string; disable_reason?: string }[] }>(
+      'GET',
+      '/agent/models',
+    );
+    const usable = body.models.filter(({ disable_reason: reason }) => reason === undefined).map(({ id }) => id);
+    expect(usable.length).toBeLessThan(body.models.length);
+    const offered = page.getByLabel('Model', { exact: true }).locator('option:not([value=""])');
+    await expect
+      .poll(() => offered.evaluateAll((options) => options.map((each) => each.getAttribute('value'))))
+      .toEqual(usable);
+    const badge = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: /^Needs answer/ });
+    const before = Number((await badge.textContent())?.replace(/\D/g, ''));
+    await agent.report(asksToRun('make badge'));
+    await expect.poll(() => badge.textContent(), { timeout: 8_000 }).toBe(`Needs answer${before + 1}`);
   });
 
   test('the list shows runs again after an outage, and changes that no event has told', async () => {

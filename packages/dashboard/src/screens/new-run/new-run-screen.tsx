@@ -5,7 +5,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useState } from 'react';
-import { useEnvironments, useIdentities, useModels } from '../../api/lists.ts';
+import { useEnvironments, useIdentities, useUsableModels } from '../../api/lists.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
@@ -64,7 +64,7 @@ function RunForm({ rerunOf: earlier, changes }: { rerunOf: RunItem | undefined; 
   const [draft, setDraft] = useState<Draft>({ ...initial, ...changes });
   const [isBusy, setBusy] = useState(false);
   const form = useId();
-  const models = useModels();
+  const models = useUsableModels();
   const environments = useEnvironments();
   const identities = useIdentities();
   const set = (name: Exclude<keyof Draft, 'isFresh'>) => (value: string) => {
@@ -136,7 +136,7 @@ function RunForm({ rerunOf: earlier, changes }: { rerunOf: RunItem | undefined; 
                   <option value={draft.model}>{visibleText(draft.model)}</option>
                 )}
                 {(models.data?.models ?? []).map((each) => (
-                  <option key={each.id} value={each.id} disabled={each.disable_reason !== undefined}>
+                  <option key={each.id} value={each.id}>
                     {visibleText(each.display_name)}
                   </option>
                 ))}
