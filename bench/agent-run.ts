@@ -4,8 +4,8 @@ import { makeVault } from '../packages/service/src/platform/secrets/vault.ts';
 import type { Database } from '../packages/service/src/platform/store/database/database.ts';
 import { defaultTiming } from '../packages/service/src/runs/executions/deps.ts';
 import { openNotices } from '../packages/service/src/runs/executions/notices.ts';
-import { assignNext } from '../packages/service/src/runs/executions/queue/assign.ts';
 import { claim } from '../packages/service/src/runs/executions/transitions/transitions.ts';
+import { assignNext } from '../packages/service/test/assign-next.ts';
 import type { System } from '../test/support/system.ts';
 
 /** Number of events that the agent sends in one request. */

@@ -8,7 +8,7 @@ import path from 'node:path';
 import pg from 'pg';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
 import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
-import { assignNext, type FreeSlot } from '../packages/service/src/runs/executions/queue/assign.ts';
+import { assignNext, type OneSlot } from '../packages/service/test/assign-next.ts';
 import { insertTeam, openTestExecutions } from '../packages/service/test/executions.ts';
 import { copyRuns } from './copied-runs.ts';
 import { report } from './report.ts';
@@ -108,7 +108,7 @@ async function openQueue({ name, waiting, teams: teamCount, full, pools, earlier
   ]);
   await db.query('ANALYZE');
 
-  const slot: FreeSlot = { connectionId, workerId: 'runyard-bench', workerInstance: 'i', pool: '', teamId: null };
+  const slot: OneSlot = { connectionId, workerId: 'runyard-bench', workerInstance: 'i', pool: '', teamId: null };
   const assignOne = async () => {
     const started = performance.now();
     const assignment = await assignNext(test.deps, slot);

@@ -6,9 +6,9 @@ import { silentLog } from '../packages/service/src/platform/store/database/log.t
 import { startEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { renewLeases } from '../packages/service/src/runs/executions/lease/connection-rows.ts';
 import { beatServiceInstance } from '../packages/service/src/runs/executions/lease/heartbeat.ts';
-import { assignNext } from '../packages/service/src/runs/executions/queue/assign.ts';
 import { measureQueueAndWorkers } from '../packages/service/src/runs/executions/queue/measure.ts';
 import { reconcile } from '../packages/service/src/runs/executions/reconcile/reconcile.ts';
+import { assignNext } from '../packages/service/test/assign-next.ts';
 import { insertTeam, openTestExecutions } from '../packages/service/test/executions.ts';
 import { copyRuns } from './copied-runs.ts';
 import { median, report } from './report.ts';

@@ -142,7 +142,7 @@ async function measure(work: () => Promise<number>): Promise<Measured> {
 const sum = (numbers: readonly number[]) => numbers.reduce((total, each) => total + each, 0);
 
 async function creates(): Promise<number> {
-  const load = { callers: callers / services.length, seconds };
+  const load = { callers, seconds };
   const headers = { authorization: `Bearer ${key}` };
   const all = services.map(({ origin }) => loadWithCreates(`${origin}/api/v1/agent/runs`, headers, load));
   return sum((await Promise.all(all)).map((round) => round.creates));
@@ -269,7 +269,7 @@ function waitsOf(sample: readonly Measured[]): string {
 
 report(
   'Operations over several service processes',
-  `Several service processes without workers share one embedded PostgreSQL. The load is ${callers} callers, ${streams} streams and ${eventsPerSecond} events a second. The table shows medians of ${rounds} rounds of ${seconds} s, in turns. For the rows "claim", a round is a queue of ${claims} executions, and each process has a connection to one fake worker that claims each execution that it gets. Callers, services and PostgreSQL share the cores, so the rate cannot grow with the number of processes. Compare the processor time of an operation instead. The column "waits" lists reasons for which connections of the services wait inside PostgreSQL, each with the average number of such connections; numbers below 0.1 are left out. The rows "idle" show the processor time of all services and of PostgreSQL in a second without requests.`,
+  `Several service processes without workers share one embedded PostgreSQL. The load is ${callers} callers (for creates: ${callers} for each process), ${streams} streams and ${eventsPerSecond} events a second. The table shows medians of ${rounds} rounds of ${seconds} s, in turns. For the rows "claim", a round is a queue of ${claims} executions, and each process has a connection to one fake worker that claims each execution that it gets. Callers, services and PostgreSQL share the cores, so the rate cannot grow with the number of processes. Compare the processor time of an operation instead. The column "waits" lists reasons for which connections of the services wait inside PostgreSQL, each with the average number of such connections; numbers below 0.1 are left out. The rows "idle" show the processor time of all services and of PostgreSQL in a second without requests.`,
   ['operation', 'processes', 'per second', 'CPU ms of the services', 'of PostgreSQL', 'log bytes', 'waits'],
   operations.flatMap((operation) =>
     processCounts.map((count) => {

@@ -38,6 +38,17 @@ test.each(pages)('the target of every link of %s exists', (page) => {
   expect(links.filter((link) => !existsSync(path.resolve(root, path.dirname(page), link)))).toEqual([]);
 });
 
+test('a reader of docs/architecture.md opens at most 12 files to follow a walk', () => {
+  const text = readFileSync(path.join(root, 'docs/architecture.md'), 'utf8');
+  const walks = text.split('\n## ').find((section) => section.startsWith('Eight walks')) ?? '';
+  const counts = [...walks.matchAll(/^\*\*(.*)\.\*\*\n([^*]*)/gm)].map(([, name, walk = '']) => {
+    const named = [...walk.matchAll(/`([\w./-]+\.ts)`/g)].map(([, file = '']) => path.basename(file));
+    return { name, opened: new Set(named).size };
+  });
+  expect(counts).toHaveLength(8);
+  expect(counts.filter(({ opened }) => opened < 3 || opened > 12)).toEqual([]);
+});
+
 /** Variables that a worker gives to the agent. They are not settings of Runyard's programs. */
 const agentVariables = ['workspace/run-folders.ts', 'harness/external.ts'].flatMap((file) =>
   [

@@ -54,7 +54,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   attachments: { owner: 'files', readers: ['runs'] },
   audit_days: { owner: 'access' },
   audit_entries: { owner: 'access' },
-  automations: { owner: 'automations', readers: ['starts', 'webhooks', 'factories'] },
+  automations: { owner: 'automations', readers: ['starts', 'factories'] },
   client_answers: { owner: 'idempotency' },
   code_host_credentials: { owner: 'code-hosts', readers: ['acceptances'] },
   // Only database triggers write this table. They are on the tables of environments, schedules and other content whose revisions it
@@ -83,7 +83,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   factory_agents: { owner: 'factories', readers: ['starts'] },
   factory_definitions: { owner: 'definitions' },
   factory_tasks: { owner: 'factory-runs' },
-  factory_sources: { owner: 'definitions', readers: ['webhooks'] },
+  factory_sources: { owner: 'definitions' },
   // When a run is retried or continued, `executions` also updates follow-ups: those that the ended execution took and did not answer
   // become available again.
   followups: {
@@ -135,7 +135,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   sign_in_codes: { owner: 'access' },
   sign_on_identities: { owner: 'access' },
   sign_on_uses: { owner: 'access' },
-  starts: { owner: 'history', readers: ['starts'] },
+  starts: { owner: 'history', readers: ['starts', 'webhooks'] },
   // Only database triggers write this table. They are on the tables of runs and of their files.
   storage_changes: { owner: 'files' },
   stored_secrets: { owner: 'stored-secrets', readers: ['webhooks', 'acceptances'] },

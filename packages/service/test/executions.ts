@@ -11,11 +11,12 @@ import {
   type RunLimits,
 } from '../src/runs/executions/deps.ts';
 import { openNotices } from '../src/runs/executions/notices.ts';
-import { type Assignment, assignNext } from '../src/runs/executions/queue/assign.ts';
+import type { Assignment } from '../src/runs/executions/queue/assign.ts';
 import { authenticateRunToken, type RunSession } from '../src/runs/executions/run-tokens/sessions.ts';
 import { claim } from '../src/runs/executions/transitions/transitions.ts';
 import type { NewRun } from '../src/runs/runs/submit/new-run.ts';
 import { writeSingle } from '../src/runs/runs/submit/submit.ts';
+import { assignNext } from './assign-next.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 
 export interface TestExecutions {

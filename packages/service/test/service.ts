@@ -26,11 +26,11 @@ import { openDatabase } from '../src/platform/store/database/database.ts';
 import { silentLog } from '../src/platform/store/database/log.ts';
 import { unlimitedSpace } from '../src/platform/store/free-space/free-space.ts';
 import { readSecretFile } from '../src/platform/store/secret-file.ts';
-import { type Assignment, assignNext } from '../src/runs/executions/queue/assign.ts';
+import type { Assignment } from '../src/runs/executions/queue/assign.ts';
 import { claim } from '../src/runs/executions/transitions/transitions.ts';
 import { listDomains } from '../src/service.ts';
 import { newUid } from '../src/team/access/teams/uid.ts';
-import type { StartDeliveries } from '../src/triggers/starts/deliveries/start-deliveries.ts';
+import { assignNext } from './assign-next.ts';
 import { createTestDatabase, type TestDatabase } from './database.ts';
 import { insertKey, type KeyOptions } from './insert-key.ts';
 
@@ -39,7 +39,6 @@ export interface TestServiceOptions {
   readonly timeouts?: ClientTimeouts;
   readonly env?: Record<string, string>;
   readonly admitModelRequest?: AdmitModelRequest;
-  readonly startDeliveries?: StartDeliveries;
   /** Opens a proxy to the database at this URL, and returns the URL of the proxy. Default: the service connects directly. */
   readonly through?: (databaseUrl: string) => Promise<string>;
   readonly bodyLimits?: BodyLimits;
@@ -147,11 +146,10 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
   const adminKey = parsed.settings.RUNYARD_BOOTSTRAP_KEY ?? (await readSecretFile(path.join(folder, 'bootstrap-key')));
   if (adminKey === undefined) throw new Error('the bootstrap key is not there');
   const { executionDeps } = wired;
-  const { admitModelRequest, startDeliveries = wired.startDeliveries } = options;
+  const { admitModelRequest } = options;
   const deps: ServiceDeps = {
     ...wired,
     bodies: makeBodyBudget(options.bodyLimits),
-    startDeliveries,
     ...(admitModelRequest ? { admitModelRequest } : {}),
   };
   const app = await buildApp(deps, domainsWithoutWorkers(deps), options.timeouts);

@@ -23,7 +23,7 @@ export const harnessRoutes = {
   },
   reportEvents: {
     ...common,
-    allow: { run: 'until_end' },
+    allow: { run: 'until_end', checksToken: true },
     method: 'POST',
     path: '/harness-support/events',
     summary: 'Report events',
@@ -34,7 +34,7 @@ export const harnessRoutes = {
   },
   readInbox: {
     ...common,
-    allow: { run: 'until_end' },
+    allow: { run: 'until_end', checksToken: true },
     method: 'GET',
     path: '/harness-support/inbox',
     summary: 'Wait for items of the inbox',
@@ -69,7 +69,7 @@ export const harnessRoutes = {
   },
   finishTask: {
     ...common,
-    allow: { run: 'until_end' },
+    allow: { run: 'until_end', checksToken: true },
     method: 'POST',
     endsSomething: true,
     path: '/harness-support/finish-task',

@@ -53,6 +53,8 @@ export interface AllowRun {
   readonly run: 'at_work' | 'until_end';
   /** True: the route accepts only runs that may start other runs. */
   readonly startsRuns?: true;
+  /** True: the statement of the route that reads or locks the run checks the token again, so the service checks only once per request. */
+  readonly checksToken?: true;
 }
 
 /** Accepts requests without a credential: all such requests, or only requests with a URL that the service has signed. */

@@ -1,10 +1,12 @@
 import type { Domain, NightlyTask, RowRule } from '../../platform/domain.ts';
-import type { Queryable, Statement } from '../../platform/store/database/database.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { defineStatement } from '../../platform/store/database/statement.ts';
 
-const mark: Statement = {
+const mark = defineStatement({
   name: 'mark_event_streams',
   text: 'INSERT INTO event_stream_marks (xact) VALUES (pg_snapshot_xmin(pg_current_snapshot()))',
-};
+  row: {},
+});
 
 /**
  * Records the current transaction number. When this mark is older than the window of team streams, the service refuses ids with an earlier

@@ -2,7 +2,7 @@
  * database. So ids also contain the epoch, and ids of another epoch are refused. */
 import { randomBytes } from 'node:crypto';
 import type pg from 'pg';
-import type { Database, Statement } from '../../platform/store/database/database.ts';
+import type { Database } from '../../platform/store/database/database.ts';
 import { defineStatement, type RowOf, text } from '../../platform/store/database/statement.ts';
 import { forgetFutureTransactions } from '../../runs/executions/timeline/timeline.ts';
 import { forgetFutureTransactionsOfDeliveries } from '../../triggers/webhooks/log/team-log.ts';
@@ -27,14 +27,19 @@ const readEpoch = defineStatement({
   row: { epoch: text() },
 });
 
-const deleteMarks: Statement = { name: 'delete_event_stream_marks', text: 'DELETE FROM event_stream_marks' };
+const deleteMarks = defineStatement({
+  name: 'delete_event_stream_marks',
+  text: 'DELETE FROM event_stream_marks',
+  row: {},
+});
 
-const keepEpoch: Statement = {
+const keepEpoch = defineStatement({
   name: 'keep_event_stream_epoch',
   text: `
     INSERT INTO event_stream_epoch (epoch, identity) VALUES ($1, ${identity})
     ON CONFLICT (is_only) DO UPDATE SET epoch = excluded.epoch, identity = excluded.identity`,
-};
+  row: {},
+});
 
 const lock = 7_236_430_154_412_377n;
 

@@ -1,5 +1,5 @@
 /** Claims work that only one process does each night. `sweeps` has a row for each kind of work, and the row contains the claim. */
-import type { Database, Statement } from '../../platform/store/database/database.ts';
+import type { Database } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 
 /** A claim that was not renewed for this time belongs to a process that died. */
@@ -27,19 +27,21 @@ const renew = defineStatement({
   row: { name: text() },
 });
 
-const finish: Statement = {
+const finish = defineStatement({
   name: 'finish_sweep',
   text: `
     UPDATE sweeps SET next_at = ${nextNight}, finished_at = clock_timestamp(), result = $3::jsonb, claimed_by = NULL, claimed_until = NULL
     WHERE name = $1 AND claimed_by = $2`,
-};
+  row: {},
+});
 
-const release: Statement = {
+const release = defineStatement({
   name: 'release_sweep',
   text: `
     UPDATE sweeps SET next_at = clock_timestamp() + make_interval(mins => $3::int), claimed_by = NULL, claimed_until = NULL
     WHERE name = $1 AND claimed_by = $2`,
-};
+  row: {},
+});
 
 /** A sweep that this process has claimed. */
 export interface ClaimedSweep {

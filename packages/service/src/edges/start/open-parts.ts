@@ -38,7 +38,6 @@ import { probeEndpoint } from '../../team/models/probe-endpoint.ts';
 import { openSkillLibrary } from '../../team/skills/library.ts';
 import { readFolder } from '../../team/skills/read-folder.ts';
 import { openSourceReader } from '../../triggers/definitions/source/reader.ts';
-import { startDeliveriesWith } from '../../triggers/starts/deliveries/start-deliveries.ts';
 import { openWebhookDirectory } from '../../triggers/webhooks/ingest/directory.ts';
 import type { ServiceDeps } from '../http/server/deps.ts';
 import { checkInstallation } from './check-installation.ts';
@@ -195,7 +194,6 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
   undo.add(async () => keyWatch.close());
   const webhooks = await openWebhookDirectory(db, vault);
   undo.add(async () => webhooks.close());
-  const submitDeps = { executionDeps: deps, blobs, models: opened.models };
   return {
     db,
     blobs,
@@ -218,7 +216,6 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     signOn: signOn.signOn,
     webhooks,
     webhookBaseUrl,
-    startDeliveries: startDeliveriesWith(submitDeps),
     bodies: makeBodyBudget(),
     conversationReads: makeBodyBudget(readLimits),
     serviceInstanceId: randomUUIDv7(),

@@ -1,14 +1,16 @@
 /** Assigns queued executions to the connections of this process that have free slots. */
 
+import { setTimeout as delay } from 'node:timers/promises';
 import { allowedHostsOf } from '@runyard/contract/egress/network';
 import { runnerOf } from '@runyard/contract/runs/runner';
 import type { TaskAssignment } from '@runyard/contract/workers/worker-protocol';
 import { oneAtATime } from '../../platform/serving/one-at-a-time.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
-import { type Assignment, assignNext } from '../../runs/executions/queue/assign.ts';
+import { type Assignment, assign, mostAtOnce } from '../../runs/executions/queue/assign.ts';
 import { requeue } from '../../runs/executions/transitions/transitions.ts';
 import {
   evictBeyondLimit,
+  freeSlotsOf,
   hasFreeSlot,
   leastDepthOf,
   type OpenConnection,
@@ -17,10 +19,12 @@ import {
 } from './open-connection.ts';
 
 export interface Dispatcher {
-  /** Assigns executions until no slot is free or no execution is queued. */
+  /** Looks at the queue, and assigns executions until no slot is free or no execution is queued. */
   dispatch(): Promise<void>;
-  /** Starts `dispatch` without waiting for its end. Logs a failure. */
-  dispatchSoon(): void;
+  /** Like `dispatch`, without waiting for the end. Logs a failure. Called when the queue may have changed. */
+  queueChanged(): void;
+  /** Called when a connection has a free slot. Does not ask the database again while the queue is known to have no execution for it. */
+  slotFreed(): void;
   stop(): Promise<void>;
 }
 
@@ -32,7 +36,11 @@ const coversWorkOf = (one: OpenConnection, other: OpenConnection): boolean =>
   isOfSamePool(one, other) &&
   (one.runsImages || !other.runsImages) &&
   (one.holdsHosts || !other.holdsHosts) &&
-  (one.runsServiceImages || !other.runsServiceImages);
+  (one.runsServiceImages || !other.runsServiceImages) &&
+  leastDepthOf(one) <= leastDepthOf(other);
+
+/** Pause after another transaction has locked the queued executions, in milliseconds. */
+const contendedMs = 5;
 
 /**
  * Makes the dispatcher of this process. `agentArguments` returns the run's arguments for the agent. `sidecarImage` has the agent for public
@@ -45,72 +53,120 @@ export function makeDispatcher(
   sidecarImage?: string,
 ): Dispatcher {
   let isStopped = false;
+  /** Grows each time that the queue may have changed. */
+  let queueVersion = 0;
+  /** For each connection, the state of the queue and of the connection in which the queue had no execution for it. */
+  const foundNothing = new WeakMap<OpenConnection, string>();
+  const stateOf = (connection: OpenConnection) => `${queueVersion} ${leastDepthOf(connection)}`;
 
-  /** Assigns one execution to the connection. Returns false if the queue has no execution for the connection. */
-  async function fill(connection: OpenConnection): Promise<boolean> {
-    const assignment = await assignNext(deps, {
-      connectionId: connection.id,
-      workerId: connection.workerId,
-      workerInstance: connection.instanceId,
-      pool: connection.teamId === null ? '' : connection.workerId,
-      teamId: connection.teamId,
-      runsImages: connection.runsImages,
-      holdsHosts: connection.holdsHosts,
-      runsServiceImages: connection.runsServiceImages,
-      leastDepth: leastDepthOf(connection),
-    });
-    if (assignment === 'nothing') return false;
-    if (assignment === 'contended') return true;
-    const { runId, assignmentId, executionId } = assignment;
+  /** Takes over an assigned execution. */
+  async function takeOver(assignment: Assignment): Promise<void> {
+    const { runId, assignmentId, executionId, connectionId } = assignment;
+    const connection = connections.get(connectionId);
+    // If the connection was lost during the assignment, the execution returns to the queue.
+    if (connection === undefined) {
+      await requeue(deps.db, { runId, executionId, args: { assignment_id: assignmentId } });
+      return;
+    }
     // Forget earlier executions of the run, which have all ended. The public worker does not report the end of a task that it handed to
     // another machine.
     for (const [earlier, held] of connection.executions)
       if (held.runId === runId) connection.executions.delete(earlier);
     connection.executions.set(executionId, { runId, assignmentId, idle: false, awaits: false, leaving: false });
-    // If the connection was lost during the assignment, the execution returns to the queue.
-    if (connections.get(connection.id) !== connection) {
-      await requeue(deps.db, { runId, executionId, args: { assignment_id: assignmentId } });
-      return false;
-    }
     const sidecar = connection.instanceId === null ? sidecarImage : undefined;
     connection.send(assignmentMessage(assignment, agentArguments(assignment), sidecar));
-    await evictBeyondLimit(deps, connection);
-    return true;
+  }
+
+  /** Assigns executions to free slots of connections that can take the same runs. Marks connections for which the queue has none. */
+  async function fill(group: readonly OpenConnection[]): Promise<'again' | 'look_for_retries'> {
+    const [first] = group;
+    if (!first) return 'again';
+    const states = new Map(group.map((connection) => [connection, stateOf(connection)]));
+    const slots = slotsOf(group);
+    const { assignments, isContended, hasRetries } = await assign(deps, {
+      slots: slots.map(({ id, workerId, instanceId }) => ({ connectionId: id, workerId, workerInstance: instanceId })),
+      pool: first.teamId === null ? '' : first.workerId,
+      teamId: first.teamId,
+      runsImages: first.runsImages,
+      holdsHosts: first.holdsHosts,
+      runsServiceImages: first.runsServiceImages,
+      leastDepth: leastDepthOf(first),
+    });
+    for (const assignment of assignments) await takeOver(assignment);
+    if (assignments.length > 0) for (const connection of group) await evictBeyondLimit(deps, connection);
+    if (assignments.length === slots.length) return 'again';
+    if (isContended) await delay(contendedMs * (1 + deps.random()));
+    else if (hasRetries) return 'look_for_retries';
+    else for (const [connection, state] of states) foundNothing.set(connection, state);
+    return 'again';
   }
 
   /** Fills the connections until no connection has both a free slot and a queued execution. The least loaded connection is filled first. */
   async function pass(): Promise<void> {
-    const done = new Set<OpenConnection>();
+    /** True: fill each connection alone, because a retry is queued, which avoids one worker. */
+    let isAlone = false;
     for (;;) {
       const candidates = [...connections.values()].filter(
-        (connection) => hasFreeSlot(connection) && !done.has(connection),
+        (connection) => hasFreeSlot(connection) && foundNothing.get(connection) !== stateOf(connection),
       );
-      const load = (connection: OpenConnection) => takenSlots(connection) / connection.slots;
-      const [next] = candidates.sort((a, b) => load(a) - load(b));
+      const [next] = candidates.sort((a, b) => loadOf(a) - loadOf(b));
       if (!next || isStopped || deps.isPaused?.()) return;
-      if (!(await fill(next))) {
-        done.add(next);
-        // Connections of one pool see the same queue, except for runs that need a feature, and for retries, which avoid one worker: if two
-        // connections find no run, the others that can do no more also find none.
-        for (const connection of candidates)
-          if ([...done].filter((each) => coversWorkOf(each, connection)).length >= 2) done.add(connection);
-      }
+      const group =
+        isAlone || next.teamId !== null
+          ? [next]
+          : candidates.filter((each) => coversWorkOf(next, each) && coversWorkOf(each, next));
+      if ((await fill(group)) === 'look_for_retries') isAlone = true;
+      // Connections of one pool see the same queue, except for runs that need a feature, and for retries, which avoid one worker: if two
+      // connections find no run, the others that can do no more also find none.
+      const done = [...connections.values()].filter((each) => foundNothing.get(each) === stateOf(each));
+      for (const connection of candidates)
+        if (done.filter((each) => coversWorkOf(each, connection)).length >= 2)
+          foundNothing.set(connection, stateOf(connection));
     }
   }
 
   const passes = oneAtATime(pass);
+  const passSoon = () => {
+    passes
+      .run()
+      .catch((error: unknown) => deps.log.error({ err: error }, 'assigning work failed; the next poll tries again'));
+  };
   return {
-    dispatch: passes.run,
-    dispatchSoon: () => {
-      passes
-        .run()
-        .catch((error: unknown) => deps.log.error({ err: error }, 'assigning work failed; the next poll tries again'));
+    dispatch: async () => {
+      queueVersion += 1;
+      await passes.run();
     },
+    queueChanged: () => {
+      queueVersion += 1;
+      passSoon();
+    },
+    slotFreed: passSoon,
     stop: async () => {
       isStopped = true;
       await passes.stop();
     },
   };
+}
+
+const loadOf = (connection: OpenConnection, more = 0): number => (takenSlots(connection) + more) / connection.slots;
+
+/**
+ * Returns the connections to which the next runs go, in order: each run goes to the connection that is then the least loaded. A connection
+ * is listed only as long as a further run must not be deeper in its tree than the first one.
+ */
+function slotsOf(group: readonly OpenConnection[]): OpenConnection[] {
+  const slots: OpenConnection[] = [];
+  const added = new Map(group.map((connection) => [connection, 0]));
+  while (slots.length < mostAtOnce) {
+    const [next] = [...added]
+      .filter(([connection, more]) => more < freeSlotsOf(connection))
+      .sort(([a, ofA], [b, ofB]) => loadOf(a, ofA) - loadOf(b, ofB));
+    if (!next) break;
+    const [connection, more] = next;
+    slots.push(connection);
+    added.set(connection, more + 1);
+  }
+  return slots;
 }
 
 /** Removes the MCP servers, because workers of other kinds put them into a command line, and the headers of MCP servers must not reach a

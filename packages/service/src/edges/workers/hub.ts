@@ -65,8 +65,8 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
   const connections = new Map<string, OpenConnection>();
   let closing = false;
   const dispatcher = makeDispatcher(deps, connections, options.agentArguments ?? (() => []), options.sidecarImage);
-  const { dispatchSoon } = dispatcher;
-  const orders = makeOrders(deps, connections, dispatchSoon);
+  const { queueChanged, slotFreed } = dispatcher;
+  const orders = makeOrders(deps, connections, queueChanged);
 
   const holds = (runId: string): boolean => {
     for (const connection of connections.values())
@@ -75,7 +75,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
   };
 
   const unsubscribe = [
-    deps.notices.onQueue(dispatchSoon),
+    deps.notices.onQueue(queueChanged),
     deps.notices.onAnyAgent((runId) => {
       if (runId === null || holds(runId)) orders.sendSoon();
     }),
@@ -93,7 +93,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
   async function lose(connection: OpenConnection): Promise<void> {
     connections.delete(connection.id);
     await recordLoss(connection.id);
-    dispatchSoon();
+    queueChanged();
   }
 
   /**
@@ -124,7 +124,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
       let greetedAsPublic: Promise<void> | null = null;
       const greetAsPublic = () => {
         clearTimeout(helloWait);
-        greetedAsPublic ??= greetPublicWorker(deps, connection, options.sidecarImage !== undefined).then(dispatchSoon);
+        greetedAsPublic ??= greetPublicWorker(deps, connection, options.sidecarImage !== undefined).then(queueChanged);
         return greetedAsPublic;
       };
       // Runyard's worker sends its hello at once; the public worker sends nothing until it has work.
@@ -174,7 +174,10 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
           acknowledge(message);
           if (handled === 'row_lost') end();
           if (message.type === 'worker_hello') orders.sendSoon();
-          if (handled !== 'applied') dispatchSoon();
+          if (handled === 'applied') return;
+          // A hello may say that the worker takes runs that it did not take before.
+          if (isOfWorker(message)) queueChanged();
+          else slotFreed();
         },
         alive: () => {
           const now = performance.now();

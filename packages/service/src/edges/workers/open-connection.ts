@@ -84,10 +84,19 @@ export function takenSlots(connection: OpenConnection): number {
  * Returns the least depth that a run must have in its tree of runs to be assigned to the connection. The depth grows with the number of the
  * connection's sandboxes that work or wait for other runs. This limits the number of sandboxes.
  */
-export function leastDepthOf(connection: OpenConnection): number {
+export const leastDepthOf = (connection: OpenConnection): number => leastDepth(liveOf(connection), connection.slots);
+
+function liveOf(connection: OpenConnection): number {
   let live = 0;
   for (const { idle, awaits } of connection.executions.values()) if (!idle || awaits) live += 1;
-  return leastDepth(live, connection.slots);
+  return live;
+}
+
+/** Returns how many slots of the connection are free for runs of the depth `leastDepthOf(connection)`. */
+export function freeSlotsOf(connection: OpenConnection): number {
+  const live = liveOf(connection);
+  const untilDeeper = (leastDepthOf(connection) + 2) * Math.max(1, connection.slots) - live;
+  return Math.min(connection.slots - takenSlots(connection), untilDeeper);
 }
 
 /** Returns whether an execution may be assigned to the connection now. */

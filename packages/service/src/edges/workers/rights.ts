@@ -1,6 +1,6 @@
 /** Checks which executions a worker's connection may act on, for each of its messages. */
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { boolean, defineStatement, text } from '../../platform/store/database/statement.ts';
+import { boolean, defineStatement, nullable, text } from '../../platform/store/database/statement.ts';
 import { hasKey, isInPool } from '../../runs/executions/queue/may-take.ts';
 import type { Phase } from '../../runs/executions/transitions/transition.ts';
 import type { KeyOfWorker } from '../../team/access/keys/directory.ts';
@@ -27,23 +27,21 @@ export async function lockOwnConnection(tx: Queryable, connectionId: string): Pr
     throw new ConnectionEnded('the key of the connection has ended, or its person may not run workers any more');
 }
 
-const lockRun = defineStatement({
-  name: 'lock_run_of_worker_message',
-  text: 'SELECT FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1 AND r.id = $2 FOR UPDATE OF r',
-  row: {},
-});
-
-/** Runs as a separate statement after `lockRun`, so that it sees changes that were committed while the lock waited. */
-const readServed = defineStatement({
-  name: 'read_served_execution',
+/**
+ * Locks the run, then the execution. PostgreSQL reads both rows again after a wait for their locks, so the phase and the connection of the
+ * execution are the present ones.
+ */
+const lockExecution = defineStatement({
+  name: 'lock_served_execution',
   text: `
     SELECT e.phase, c.id IS NOT NULL AS "isKnown", (${isInPool('e', 'c')}) AND (${hasKey('c')}) AS "mayServe"
-    FROM executions e LEFT JOIN worker_connections c ON c.id = e.connection_id WHERE e.id = $1 AND e.connection_id = $2`,
-  row: { phase: text<Phase>(), isKnown: boolean, mayServe: boolean },
+    FROM runs r JOIN executions e ON e.run_id = r.id LEFT JOIN worker_connections c ON c.id = $3
+    WHERE r.id = $1 AND e.id = $2 AND e.connection_id = $3 FOR NO KEY UPDATE OF r, e`,
+  row: { phase: text<Phase>(), isKnown: boolean, mayServe: nullable(boolean) },
 });
 
 /**
- * Locks the run of an execution and returns the execution's phase. Returns null if the connection may not act on the execution: it belongs
+ * Locks a run and its execution, and returns the execution's phase. Returns null if the connection may not act on the execution: it belongs
  * to another connection, team or pool, or the connection's key is not valid any more. Throws `ConnectionEnded` if the execution belongs to
  * the connection, but the row of the connection was deleted.
  */
@@ -52,9 +50,7 @@ export async function lockServed(
   execution: { runId: string; executionId: string },
   connectionId: string,
 ): Promise<Phase | null> {
-  const locked = await tx.query(lockRun, [execution.executionId, execution.runId]);
-  if (locked.length === 0) return null;
-  const [row] = await tx.query(readServed, [execution.executionId, connectionId]);
+  const [row] = await tx.query(lockExecution, [execution.runId, execution.executionId, connectionId]);
   if (row && !row.isKnown) throw new ConnectionEnded('another service process took this one for dead');
   return row?.mayServe ? row.phase : null;
 }

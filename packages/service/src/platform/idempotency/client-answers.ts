@@ -4,7 +4,7 @@
  * client may not have received that answer. So two separate requests with the same body are not treated as one request.
  */
 import { batched } from '../store/database/batched.ts';
-import type { Database, Queryable, Statement } from '../store/database/database.ts';
+import type { Database, Queryable } from '../store/database/database.ts';
 import { defineStatement, json, uuid } from '../store/database/statement.ts';
 
 /** A request of a published client. `attempt`: how often the client has sent it before. */
@@ -29,15 +29,17 @@ const repeatSeconds = 10;
 const lockName = (team: string, principal: string, hash: string): string =>
   `hashtextextended(concat_ws(' ', 'client answer', ${team}, ${principal}, ${hash}), 0)`;
 
-const lockForFirst: Statement = {
+const lockForFirst = defineStatement({
   name: 'lock_client_answer_shared',
   text: `SELECT pg_advisory_xact_lock_shared(${lockName('$1::text', '$2::text', '$3::text')})`,
-};
+  row: {},
+});
 
-const lockForRepeat: Statement = {
+const lockForRepeat = defineStatement({
   name: 'lock_client_answer',
   text: `SELECT pg_advisory_xact_lock(${lockName('$1::text', '$2::text', '$3::text')})`,
-};
+  row: {},
+});
 
 /**
  * Locks the request until the transaction ends. A repeat waits until requests with the same body have ended, so that it finds their
@@ -82,10 +84,11 @@ export async function takeAnswer<T>(db: Queryable, request: ClientAttempt): Prom
   return { response: row.response as T };
 }
 
-const insert: Statement = {
+const insert = defineStatement({
   name: 'insert_client_answer',
   text: `INSERT INTO client_answers (id, team_id, principal, request_hash, attempt, response) VALUES ($1, $2, $3, $4, $5, $6)`,
-};
+  row: {},
+});
 
 /** Records an answer in the transaction that did the work of the request. The caller has called `lockAttempt` before. */
 export async function recordAnswer(
@@ -115,15 +118,17 @@ export const recordFirstAnswers = (relation: string): string => `
       FROM ${relation} r, answer_lock WHERE r.answer_id IS NOT NULL
     )`;
 
-const markSent: Statement = {
+const markSent = defineStatement({
   name: 'mark_client_answers_sent',
   text: 'UPDATE client_answers SET sent_at = now() WHERE id = ANY ($1::uuid[])',
-};
+  row: {},
+});
 
-const markClosed: Statement = {
+const markClosed = defineStatement({
   name: 'mark_client_answer_closed',
   text: 'UPDATE client_answers SET closed_at = now() WHERE id = $1',
-};
+  row: {},
+});
 
 /** Records that an answer was written to its connection. */
 export const noteSent: (db: Database, id: string) => Promise<void> = batched<Database, string>(500, async (db, ids) => {

@@ -1,6 +1,6 @@
 import { randomUUIDv7, timingSafeEqual } from 'node:crypto';
 import { type Refusal, refuse } from '../serving/refusal.ts';
-import type { Database, Queryable, Statement } from '../store/database/database.ts';
+import type { Database, Queryable } from '../store/database/database.ts';
 import { bytes, defineStatement, json } from '../store/database/statement.ts';
 import { type ClientAttempt, lockAttempt, recordAnswer, takeAnswer } from './client-answers.ts';
 
@@ -12,18 +12,20 @@ const readAnswer = defineStatement({
   row: { request_hash: bytes, response: json<unknown>() },
 });
 
-const lock: Statement = {
+const lock = defineStatement({
   name: 'lock_idempotency_key',
   text: 'SELECT pg_advisory_xact_lock(hashtextextended($1, 0))',
-};
+  row: {},
+});
 
-const keepAnswer: Statement = {
+const keepAnswer = defineStatement({
   name: 'keep_answer',
   text: `
     INSERT INTO idempotency_keys (team_id, principal, key, request_hash, status, response) VALUES ($1, $2, $3, $4, 200, $5)
     ON CONFLICT (team_id, principal, key) DO UPDATE
       SET request_hash = excluded.request_hash, response = excluded.response, created_at = now()`,
-};
+  row: {},
+});
 
 /** A request with an `Idempotency-Key`. `principal` separates the keys of different callers. */
 export interface KeyedRequest {

@@ -24,9 +24,9 @@ type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 
 /**
  * An authorized request whose parts match the schemas of its route. `P` is the type of the owner of an API key, `S` the type of the
- * execution of a run token.
+ * execution of a run token. `I` is the part of `S` that routes get whose statements check the token again.
  */
-export interface Call<R extends Route, P, S> {
+export interface Call<R extends Route, P, S, I = S> {
   readonly params: Parsed<R['params']>;
   readonly query: Parsed<R['query']>;
   readonly body: Parsed<R['body']>;
@@ -37,7 +37,7 @@ export interface Call<R extends Route, P, S> {
       : P
     : null;
   /** The execution to which the run token belongs, on routes that accept run tokens. */
-  readonly session: R['allow'] extends AllowRun ? S : null;
+  readonly session: R['allow'] extends { checksToken: true } ? I : R['allow'] extends AllowRun ? S : null;
   readonly from: RequestOrigin;
   /** Sets a header of the answer. */
   setHeader(name: string, value: string): void;
@@ -84,19 +84,19 @@ type RouteWithOnce = Route & { readonly once: string };
 type RouteWithoutOnce = Route & { readonly once?: never };
 
 /**
- * Functions that pair a route with its handler. `P` and `S`: see `Call`. `Once` is the type of the identity of a request, with which
+ * Functions that pair a route with its handler. `P`, `S` and `I`: see `Call`. `Once` is the type of the identity of a request, with which
  * repetitions are found.
  */
-interface Serve<P, S, Once> {
+interface Serve<P, S, Once, I> {
   /** A handler returns the body of the answer, or a refusal. */
   readonly serve: <const R extends RouteWithoutOnce>(
     route: R,
-    handle: (call: Call<R, P, S>) => Promise<Answer<R> | Refusal>,
+    handle: (call: Call<R, P, S, I>) => Promise<Answer<R> | Refusal>,
   ) => ServedRoute;
   readonly serveOnce: <const R extends RouteWithOnce, T = Answer<R>>(
     route: R,
-    once: OnceSteps<Call<R, P, S>, T, Answer<R>> &
-      (T extends Answer<R> ? unknown : { answer: NonNullable<OnceSteps<Call<R, P, S>, T, Answer<R>>['answer']> }),
+    once: OnceSteps<Call<R, P, S, I>, T, Answer<R>> &
+      (T extends Answer<R> ? unknown : { answer: NonNullable<OnceSteps<Call<R, P, S, I>, T, Answer<R>>['answer']> }),
   ) => ServedRoute;
   /**
    * Serves a route whose handler does a part of the work before it begins its transaction. The handler gets the identity of the
@@ -104,12 +104,12 @@ interface Serve<P, S, Once> {
    */
   readonly serveRepeatable: <const R extends RouteWithOnce>(
     route: R,
-    handle: (call: Call<R, P, S> & { readonly once: Once | undefined }) => Promise<Answer<R> | Refusal>,
+    handle: (call: Call<R, P, S, I> & { readonly once: Once | undefined }) => Promise<Answer<R> | Refusal>,
   ) => ServedRoute;
 }
 
 /** Returns the functions that serve routes for one kind of callers. */
-export const serveFor = <P, S, Once>(): Serve<P, S, Once> => ({
+export const serveFor = <P, S, Once, I = S>(): Serve<P, S, Once, I> => ({
   serve: (route, handle) => ({ route, handle }),
   serveOnce: (route, once) => ({ route, once: once as OnceSteps<never, unknown, unknown> }),
   serveRepeatable: (route, handle) => ({ route, handle }),

@@ -1,6 +1,6 @@
 /** Limits how many uploads and other slow operations of a sandbox run at the same time, over all service processes. */
 import { randomUUID } from 'node:crypto';
-import type { Database, Statement } from '../store/database/database.ts';
+import type { Database } from '../store/database/database.ts';
 import { defineStatement, text } from '../store/database/statement.ts';
 
 /** If a process dies, its leases are free again after this time. */
@@ -25,10 +25,11 @@ const renew = defineStatement({
   row: { name: text() },
 });
 
-const giveBack: Statement = {
+const giveBack = defineStatement({
   name: 'give_back_upload_lease',
   text: 'DELETE FROM upload_leases WHERE name = $1 AND holder = $2',
-};
+  row: {},
+});
 
 /** A kind of work with its limit, such as the workspace uploads of one execution or the pull requests of one run. */
 export interface LeasedWork {

@@ -4,7 +4,7 @@
  * into one row, which has the number of the last piece.
  */
 import type { DeletedDetail } from '../../platform/domain.ts';
-import type { Database, Queryable, Statement } from '../../platform/store/database/database.ts';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 
 const runsAtOnce = 50;
@@ -21,12 +21,13 @@ const readPlace = defineStatement({
   row: place,
 });
 
-const keepPlace: Statement = {
+const keepPlace = defineStatement({
   name: 'keep_place_of_event_merges',
   text: `
     INSERT INTO event_merges (ended_at, run_id) VALUES ($1, $2)
     ON CONFLICT (is_only) DO UPDATE SET ended_at = excluded.ended_at, run_id = excluded.run_id`,
-};
+  row: {},
+});
 
 /**
  * The events of a run are merged a day after its end, because every live stream has then sent all of them. If a run is continued and ends
@@ -119,12 +120,13 @@ const deleteEvents = defineStatement({
   row: { one: integer },
 });
 
-const deleteChunks: Statement = {
+const deleteChunks = defineStatement({
   name: 'delete_old_transcript_chunks',
   text: `
     DELETE FROM transcript_chunks USING executions e
     WHERE e.id = transcript_chunks.execution_id AND e.run_id = ANY($1::uuid[])`,
-};
+  row: {},
+});
 
 /** Deletes at most 10,000 events of these runs. If no events are left, also deletes the stored rows of the runs' transcripts. */
 export async function deleteConversations(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {

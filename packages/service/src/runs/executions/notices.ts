@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Database } from '../../platform/store/database/database.ts';
 import { defineStatement, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';
+import { slotPhases } from './transitions/transition.ts';
 
 /** Channel of notices about new work; the payload is the name of the pool. */
 const queueChannel = 'runyard_queue';
@@ -13,6 +14,15 @@ const agentChannel = 'runyard_agents';
 
 /** SQL: the result column that notifies the dispatchers of the pool after the commit (see `platform/store/database/notices.ts`). */
 export const tellQueue = (pool: string): string => `${pool} AS ${queueChannel}`;
+
+/**
+ * SQL: like `tellQueue`, after the execution `e` has freed a slot. Notifies nobody while no execution of the pool is queued: an execution
+ * that is queued later sends a notice itself.
+ */
+export const tellQueueOfFreed = (e: string): string =>
+  tellQueue(
+    `CASE WHEN EXISTS (SELECT FROM executions q WHERE q.phase = 'queued' AND q.pool = ${e}.pool) THEN ${e}.pool END`,
+  );
 
 /** SQL: the result column that notifies the readers of the run after the commit. */
 export const tellReaders = (runId: string): string => `${runId} AS ${readersChannel}`;
@@ -29,6 +39,11 @@ export interface Notices {
   onRun(runId: string, listener: () => void): () => void;
   /** Like `onRun`, for messages and orders for the agent of the run. */
   onAgent(runId: string, listener: () => void): () => void;
+  /**
+   * Records that the reader of an agent's messages has read the version `version` (`agentVersion`), so that `findLost` does not call it for
+   * this version. Calls the other listeners of the run that know another version.
+   */
+  knowAgent(runId: string, version: string): void;
   /** Calls `listener` with the id of each run that changed, and with `null` if notices were missed, so any run may have changed. */
   onAnyRun(listener: (runId: string | null) => void): () => void;
   /** Like `onAnyRun`, for messages and orders for the agents of runs and their workers. */
@@ -41,6 +56,12 @@ export interface Notices {
    */
   findLost(): Promise<void>;
 }
+
+/** SQL: the version of the messages and orders for the agent of the execution `e`. */
+export const agentVersion = (runId: string, e: string): string => `
+  concat_ws(' ', ${e}.id, nullif(${e}.phase IN ${slotPhases}, true), ${e}.stop_reason, ${e}.interrupted_turn,
+    (SELECT 'f' || max(f.position) FROM followups f WHERE f.run_id = ${runId}),
+    (SELECT 'h' || max(h.number) FROM held_actions h WHERE h.run_id = ${runId}))`;
 
 /**
  * Finds the runs whose versions differ from the known versions; '' is known of a run that was not read before. The version for readers
@@ -55,9 +76,7 @@ const findChanged = defineStatement({
         coalesce(v.agent, 'deleted') AS agent
       FROM unnest($1::uuid[], $2::text[], $3::text[]) AS w(id, readers, agent) LEFT JOIN LATERAL (
         SELECT concat_ws(' ', r.event_seq, r.cascade_at, e.phase) AS readers,
-          concat_ws(' ', e.id, e.phase, e.stop_reason, e.interrupted_turn,
-            (SELECT 'f' || max(f.position) FROM followups f WHERE f.run_id = r.id),
-            (SELECT 'h' || max(h.number) FROM held_actions h WHERE h.run_id = r.id)) AS agent
+          ${agentVersion('r.id', 'e')} AS agent
         FROM runs r JOIN executions e ON e.id = r.current_execution_id WHERE r.id = w.id
       ) v ON true
     ) c WHERE readers <> known_readers OR agent <> known_agent`,
@@ -105,6 +124,11 @@ export async function openNotices(db: Database): Promise<Notices> {
     onAnyRun: (listener) => subscribe(broadcast, readersChannel, listener),
     onAnyAgent: (listener) => subscribe(broadcast, agentChannel, listener),
     onQueue: (listener) => subscribe(broadcast, queueChannel, listener),
+    knowAgent: (runId, version) => {
+      const before = known.get(runId) ?? unknown;
+      known.set(runId, { ...before, agent: version });
+      if (before.agent !== '' && before.agent !== version && agents.listenerCount(runId) > 1) agents.emit(runId);
+    },
     findLost: async () => {
       const runIds = new Set([...readers.eventNames(), ...agents.eventNames()].map(String));
       known = new Map([...runIds].map((runId) => [runId, known.get(runId) ?? unknown]));

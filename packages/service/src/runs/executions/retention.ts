@@ -1,5 +1,5 @@
 import type { BlobColumn, DeletedDetail } from '../../platform/domain.ts';
-import type { Queryable, Statement } from '../../platform/store/database/database.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, json } from '../../platform/store/database/statement.ts';
 
 const column = (prefix: string, name: string): BlobColumn => ({
@@ -20,13 +20,14 @@ export const executionBlobs: readonly BlobColumn[] = [
  * Records the position up to which events were deleted. A live stream that has not sent all of these events then ends with 410 and does not
  * skip them.
  */
-const markEvents: Statement = {
+const markEvents = defineStatement({
   name: 'mark_deleted_conversation_events',
   text: `
     UPDATE runs r SET events_kept_after = deleted.seq
     FROM (SELECT run_id, max(seq) AS seq FROM conversation_events WHERE run_id = ANY($1::uuid[]) GROUP BY run_id) deleted
     WHERE r.id = deleted.run_id AND r.events_kept_after < deleted.seq`,
-};
+  row: {},
+});
 
 /** Sets `transcript_bytes` to 0, so that no transcript is composed again. */
 const forgetBlobs = defineStatement({
@@ -43,10 +44,11 @@ const forgetBlobs = defineStatement({
   row: { keys: json<(string | null)[]>() },
 });
 
-const deleteHeldActions: Statement = {
+const deleteHeldActions = defineStatement({
   name: 'delete_held_actions_of_runs',
   text: 'DELETE FROM held_actions WHERE run_id = ANY($1::uuid[])',
-};
+  row: {},
+});
 
 /** Marks the position up to which the events of these runs are deleted, and detaches the blobs of their executions. */
 export async function deleteExecutionDetail(tx: Queryable, runIds: readonly string[]): Promise<DeletedDetail> {

@@ -50,6 +50,7 @@ export async function waitForRuns<T>(
       const timer = setTimeout(wake, deadline - performance.now());
       await noticed.promise;
       clearTimeout(timer);
+      if (signal?.aborted) return undefined;
       const early = Math.min(nextLook, deadline) - performance.now();
       if (early > 0 && !signal?.aborted) await delay(early);
     }

@@ -97,15 +97,22 @@ export interface TeamRoom {
  * be counted yet.
  */
 export async function readTeamRoom(deps: LimitDeps, tx: Queryable | undefined, teamId: string): Promise<TeamRoom> {
-  const { teamBytes } = deps.limits;
   const use = await readUse(deps, tx, teamId);
   return {
-    files: Math.max(0, teamBytes - use.stored),
-    texts: Math.max(0, teamBytes + Math.floor(teamBytes / 16) - use.stored),
+    ...roomOf(deps, use.stored),
     stored: use.stored,
     take(bytes) {
       use.stored += bytes;
     },
+  };
+}
+
+/** Returns how much a team that stores `stored` bytes may still store. */
+export function roomOf({ limits }: Pick<LimitDeps, 'limits'>, stored: number): Pick<TeamRoom, 'files' | 'texts'> {
+  const { teamBytes } = limits;
+  return {
+    files: Math.max(0, teamBytes - stored),
+    texts: Math.max(0, teamBytes + Math.floor(teamBytes / 16) - stored),
   };
 }
 

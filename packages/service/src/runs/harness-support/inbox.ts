@@ -5,8 +5,9 @@ import { defineStatement, integer, json, nullable, type RowOf, text } from '../.
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { isLateApproval, waitingHeldActions } from '../executions/held-actions/held-actions.ts';
 import { renewLeaseByAgent } from '../executions/lease/agent-lease.ts';
+import { agentVersion } from '../executions/notices.ts';
 import { isAttempt } from '../executions/run-tokens/attempt.ts';
-import type { RunSession } from '../executions/run-tokens/sessions.ts';
+import type { RunIdentity } from '../executions/run-tokens/sessions.ts';
 import type { Phase } from '../executions/transitions/transition.ts';
 import { waitForRuns } from '../executions/wait-for-runs.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from '../files/attachments/read.ts';
@@ -31,7 +32,7 @@ interface WaitingFollowup {
 
 /** SQL: the columns from which the inbox of the selected execution is built. They include only follow-ups after the position `after`. */
 const inboxColumns = ({ runId, after, held }: Readonly<Record<'runId' | 'after' | 'held', string>>): string => `
-    phase, stop_reason, interrupted_turn, finished_turns, ${askedForChanges(runId)} AS asked,
+    ${agentVersion(runId, 'e')} AS version, phase, stop_reason, interrupted_turn, finished_turns, ${askedForChanges(runId)} AS asked,
       ${waitingHeldActions({ runId, executionId: '$1', after: held })} AS held,
       (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
           'debug', w.is_debug, 'answers', w.answers, 'decision', w.decision, 'allow_for', w.allow_for, 'late', w.is_late,
@@ -40,6 +41,7 @@ const inboxColumns = ({ runId, after, held }: Readonly<Record<'runId' | 'after' 
          AND (f.is_debug OR (SELECT r.state FROM runs r WHERE r.id = ${runId}) <> 'FAILED') ORDER BY f.position LIMIT 20) w) AS followups`;
 
 const row = {
+  version: text(),
   phase: text<Phase>(),
   stop_reason: nullable(text()),
   interrupted_turn: nullable(integer),
@@ -114,7 +116,7 @@ function itemsOf(row: RowOf<typeof readInbox>, { interrupted, changes }: InboxPo
  */
 export async function waitForInbox(
   deps: ExecutionDeps,
-  session: RunSession,
+  session: Pick<RunIdentity, 'runId' | 'executionId' | 'tokenHash'>,
   position: InboxPosition,
   waitMs: number,
   signal: AbortSignal,
@@ -128,6 +130,7 @@ export async function waitForInbox(
       : await deps.db.query(readInboxAgain, values);
     isFirst = false;
     if (!row) return 'superseded';
+    deps.notices.knowAgent(session.runId, row.version);
     const items = itemsOf(row, position);
     return items.length > 0 ? { items } : undefined;
   });

@@ -5,7 +5,7 @@ import type { RunState } from '@runyard/contract/runs/states';
 import type { Logger } from 'pino';
 import type { BlobColumn, DeletedDetail } from '../../platform/domain.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
-import type { Queryable, Statement } from '../../platform/store/database/database.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../platform/store/database/statement.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
@@ -139,18 +139,20 @@ export async function deleteBlobs(
   }
 }
 
-const deleteFollowups: Statement = {
+const deleteFollowups = defineStatement({
   name: 'delete_old_followups',
   text: 'DELETE FROM followups WHERE run_id = ANY($1::uuid[]) AND execution_id IS NOT NULL',
-};
+  row: {},
+});
 
 /** Sets the counters to 0, so that a continued run can store the full amount again. */
-const markDeleted: Statement = {
+const markDeleted = defineStatement({
   name: 'mark_runs_without_detail',
   text: `
     UPDATE runs SET detail_deleted_at = clock_timestamp(), event_bytes = 0, transcript_bytes = 0, dropped_events = 0, dropped_lines = 0
     WHERE id = ANY($1::uuid[])`,
-};
+  row: {},
+});
 
 /**
  * Deletes the follow-ups of these runs that agents have taken, and records that the details of the runs are deleted. Must be called after

@@ -1,4 +1,4 @@
-import type { Queryable, Statement } from '../../platform/store/database/database.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
 
 /** The outcome of an attempt. */
@@ -69,12 +69,13 @@ const record = defineStatement({
   row: { id: uuid },
 });
 
-const release: Statement = {
+const release = defineStatement({
   name: 'release_delivery',
   text: `
     UPDATE event_deliveries SET next_attempt_at = clock_timestamp(), leased_until = NULL, round_attempts = round_attempts - 1
     WHERE id = $1 AND attempts = $2 AND status = 'pending'`,
-};
+  row: {},
+});
 
 /**
  * Records the outcome of an attempt. Returns false if the lease had ended and another process has begun the next

@@ -3,19 +3,29 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text } from '../../platform/store/database/statement.ts';
 import type { RunActor } from './actor.ts';
 
-const readNames = defineStatement({
-  name: 'read_profiles',
-  text: `
-    SELECT 'user' AS kind, uid, display_name, email FROM users WHERE uid = ANY($1::text[])
+/** SQL: a query for the names of the people and service accounts with these uids. */
+const namesOf = (uids: string, teamId: string): string => `
+    SELECT 'user' AS kind, uid, display_name, email FROM users WHERE uid = ANY(${uids})
     UNION ALL
-    SELECT 'service_account', uid, name, NULL FROM agent_identities WHERE team_id = $2 AND uid = ANY($1::text[])
+    SELECT 'service_account', uid, name, NULL FROM agent_identities WHERE team_id = ${teamId} AND uid = ANY(${uids})
     UNION ALL
     SELECT 'service_account', coalesce(agent_uid, id::text), min(name), NULL FROM api_keys
-    WHERE team_id = $2 AND kind = 'agent' AND coalesce(agent_uid, id::text) = ANY($1::text[])
-      AND NOT EXISTS (SELECT FROM agent_identities i WHERE i.team_id = $2 AND i.uid = agent_uid)
-    GROUP BY coalesce(agent_uid, id::text)`,
+    WHERE team_id = ${teamId} AND kind = 'agent' AND coalesce(agent_uid, id::text) = ANY(${uids})
+      AND NOT EXISTS (SELECT FROM agent_identities i WHERE i.team_id = ${teamId} AND i.uid = agent_uid)
+    GROUP BY coalesce(agent_uid, id::text)`;
+
+const readNames = defineStatement({
+  name: 'read_profiles',
+  text: namesOf('$1::text[]', '$2'),
   row: { kind: text<'user' | 'service_account'>(), uid: text(), display_name: text(), email: nullable(text()) },
 });
+
+/** The name and the address of a person, or the name of a service account. */
+export type NameAndAddress = { readonly display_name: string; readonly email: string | null };
+
+/** SQL: the `NameAndAddress` of an actor as JSON; NULL if the person or the account was deleted. */
+export const nameAndAddressOf = (kind: string, uid: string, teamId: string): string => `(
+  SELECT jsonb_build_object('display_name', n.display_name, 'email', n.email) FROM (${namesOf(`ARRAY[${uid}]`, teamId)}) n WHERE n.kind = ${kind})`;
 
 const readUids = defineStatement({
   name: 'read_uids_of_addresses',

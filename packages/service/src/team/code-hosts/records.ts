@@ -9,7 +9,7 @@ import type {
 import { isAtLeast } from '@runyard/contract/wire/access';
 import { defineSealedRows } from '../../platform/secrets/seal-again.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
-import type { Queryable, Statement } from '../../platform/store/database/database.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,
   defineStatement,
@@ -68,10 +68,11 @@ const remove = defineStatement({
   row: { id: uuid },
 });
 
-const lockPlaces: Statement = {
+const lockPlaces = defineStatement({
   name: 'lock_code_host_credentials',
   text: "SELECT pg_advisory_xact_lock(hashtextextended('code_host_credentials of ' || $1, 0))",
-};
+  row: {},
+});
 
 const readRoom = defineStatement({
   name: 'read_room_for_code_host_credential',

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { allowedHostsOf } from '@runyard/contract/egress/network';
 import type { Environment, EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { maxEnvironments } from '@runyard/contract/limits';
-import type { Queryable, Statement } from '../../platform/store/database/database.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,
   defineStatement,
@@ -83,12 +83,13 @@ const readOne = defineStatement({
   row,
 });
 
-const insert: Statement = {
+const insert = defineStatement({
   name: 'insert_environment',
   text: `
     INSERT INTO environments (uid, team_id, config, creator_kind, creator_uid, last_editor_kind, last_editor_uid)
     VALUES ($1, $2, $3, $4, $5, $4, $5)`,
-};
+  row: {},
+});
 
 const update = defineStatement({
   name: 'update_environment',

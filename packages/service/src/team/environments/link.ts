@@ -1,5 +1,5 @@
 import { maxEnvironmentVisitors } from '@runyard/contract/limits';
-import type { Database, Queryable, Statement } from '../../platform/store/database/database.ts';
+import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, text } from '../../platform/store/database/statement.ts';
 import { type Author, recordChange } from '../access/audit/record.ts';
 
@@ -13,10 +13,11 @@ const share = defineStatement({
   row: { name: text(), was_shared: boolean },
 });
 
-const removeVisitors: Statement = {
+const removeVisitors = defineStatement({
   name: 'remove_environment_visitors',
   text: 'DELETE FROM environment_visitors WHERE environment_uid = $1',
-};
+  row: {},
+});
 
 /**
  * The statement locks the environment, so that a visit is recorded either before or after the end of the sharing. The end of the sharing

@@ -6,7 +6,6 @@ import type { PayloadFilter } from '@runyard/contract/automations/payload-filter
 import { Trigger } from '@runyard/contract/factories/files/triggers';
 import { maxChecksOfOutcome, type TriggerCheck } from '@runyard/contract/webhooks/checks';
 import type { GithubEvent, GithubFilter, Matcher } from '@runyard/contract/webhooks/github-events';
-import type { SignatureSchemeName } from '@runyard/contract/webhooks/webhooks';
 import { shorten } from '@runyard/contract/wire/shorten';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
@@ -20,7 +19,6 @@ import {
 import { mayStartRunsOf } from '../../team/access/may-start-runs.ts';
 import { type AgentOfRun, agentOfRun } from '../factories/agents.ts';
 import type { AcceptedDelivery } from '../webhooks/ingest/take-deliveries.ts';
-import { selectsWebhook } from '../webhooks/ingest/write-deliveries.ts';
 import { type AutomationRow, automationColumns, automationRow } from './automation-row.ts';
 import { matchGithubTrigger } from './github/match.ts';
 import { readGithubDelivery } from './github/read-delivery.ts';
@@ -38,7 +36,9 @@ const readFed = defineStatement({
       ${agentOfRun('a.team_id', 'a.factory_uid', 'a.agent')} AS agent_of_run
     FROM automations a CROSS JOIN LATERAL (
       SELECT array_agg(w.uid) AS webhook_uids FROM unnest($1::text[], $2::text[], $3::boolean[]) AS w (uid, factory_uid, is_github)
-      WHERE w.factory_uid = a.factory_uid AND ${selectsWebhook('w.uid', 'w.is_github')}) fed
+      WHERE w.factory_uid = a.factory_uid AND EXISTS (SELECT FROM jsonb_array_elements(a.triggers) t WHERE
+        t ->> 'provider' = 'webhook' AND (t -> 'filter' -> 'webhook_ids' ? w.uid OR t -> 'filter' -> 'webhook_ids' -> 'in' ? w.uid)
+        OR t ->> 'provider' = 'github' AND w.is_github)) fed
     WHERE a.factory_uid = ANY ($2) AND fed.webhook_uids IS NOT NULL
     ORDER BY a.uid FOR KEY SHARE OF a`,
   row: { ...automationRow, webhook_uids: texts, may_start: boolean, agent_of_run: nullable(json<AgentOfRun>()) },
@@ -48,16 +48,13 @@ const readFed = defineStatement({
 export type FedAutomation = RowOf<typeof readFed>;
 
 /** A webhook whose deliveries automations may read. */
-interface FeedingWebhook {
-  readonly webhookUid: string;
-  readonly factoryUid: string;
-  readonly scheme: SignatureSchemeName | null;
-}
+type FeedingWebhook = Pick<AcceptedDelivery, 'webhookUid' | 'factoryUid' | 'scheme'>;
 
 /** Returns the automations with a trigger that selects one of the webhooks. */
-export function readFedBy(tx: Queryable, feeding: readonly FeedingWebhook[]): Promise<FedAutomation[]> {
+export async function readFedBy(tx: Queryable, feeding: readonly FeedingWebhook[]): Promise<FedAutomation[]> {
+  if (feeding.length === 0) return [];
   const webhooks = [...new Map(feeding.map((each) => [each.webhookUid, each])).values()];
-  return tx.query(readFed, [
+  return await tx.query(readFed, [
     webhooks.map(({ webhookUid }) => webhookUid),
     webhooks.map(({ factoryUid }) => factoryUid),
     webhooks.map(({ scheme }) => scheme === 'github'),

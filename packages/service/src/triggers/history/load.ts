@@ -41,17 +41,23 @@ const countLoads = defineStatement({
   text: `
     SELECT CASE WHEN i.is_schedule THEN (SELECT count(*) ${liveOfSchedule('i.schedule_id')})
         ELSE (SELECT count(*) ${liveOfAutomation('i.owner', 'i.lane')}) END AS live,
-      (SELECT count(*) FROM starts w WHERE w.outcome = 'waiting' AND ${ownerOf('w')} = i.owner
-        AND w.lane IS NOT DISTINCT FROM i.lane) AS waiting
+      w.waiting, w.undecided
     FROM (SELECT *, CASE WHEN is_schedule THEN owner::uuid END AS schedule_id
-      FROM unnest($1::text[], $2::boolean[], $3::text[]) WITH ORDINALITY AS u (owner, is_schedule, lane, n)) i ORDER BY i.n`,
-  row: { live: integer, waiting: integer },
+      FROM unnest($1::text[], $2::boolean[], $3::text[]) WITH ORDINALITY AS u (owner, is_schedule, lane, n)) i
+      CROSS JOIN LATERAL (SELECT count(*) AS waiting, count(*) FILTER (WHERE s.undecided) AS undecided FROM starts s
+        WHERE s.outcome = 'waiting' AND ${ownerOf('s')} = i.owner AND s.lane IS NOT DISTINCT FROM i.lane) w
+    ORDER BY i.n`,
+  row: { live: integer, waiting: integer, undecided: integer },
 });
 
-/** Numbers of live runs in a lane, and of starts that wait for the end of one of these runs. */
+/** The load of a lane. */
 export interface Load {
+  /** Number of live runs. */
   readonly live: number;
+  /** Number of waiting starts. */
   readonly waiting: number;
+  /** Number of waiting starts to which the policy was not applied, because their runs could not be prepared. */
+  readonly undecided: number;
 }
 
 /** Counts the live runs and waiting starts of each lane. Returns the counts in the order of `lanes`. */

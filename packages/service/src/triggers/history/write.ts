@@ -2,7 +2,7 @@
 import type { FireOutcome } from '@runyard/contract/schedules/schedules';
 import type { RowRule } from '../../platform/domain.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, nullable, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';
+import { boolean, defineStatement, nullable, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';
 import { idAt } from '../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { type Lane, liveStates, ownerOf } from './load.ts';
@@ -10,7 +10,12 @@ import { type Lane, liveStates, ownerOf } from './load.ts';
 /** The outcome of an event. For `started`, the run is written in the same transaction. */
 export type StartOutcome =
   | { readonly outcome: 'started'; readonly runId: string; readonly cancelsPrevious?: boolean }
-  | { readonly outcome: Exclude<FireOutcome, 'started'>; readonly reason: string };
+  /** `undecided`: the policy was not applied to a waiting start, because its run could not be prepared. */
+  | {
+      readonly outcome: Exclude<FireOutcome, 'started'>;
+      readonly reason: string;
+      readonly undecided?: true | undefined;
+    };
 
 /** The event of a start: a time of a schedule, or a delivery. */
 export type EventOfStart =
@@ -31,11 +36,12 @@ export interface NewStart {
  * the starts. Unique indexes ensure that each time of a schedule, and each delivery for an automation, starts only one run.
  */
 export const insertStarts = (rows: string): string => `
-      INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous)
+      INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous,
+        undecided)
       SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
-        coalesce(i.cancels_previous, false)
+        coalesce(i.cancels_previous, false), coalesce(i.undecided, false)
       FROM jsonb_to_recordset(${rows}::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
-        delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean)`;
+        delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean)`;
 
 const toRow = ({ automationUid, event, lane, result }: NewStart) => ({
   automation_uid: automationUid,
@@ -46,7 +52,7 @@ const toRow = ({ automationUid, event, lane, result }: NewStart) => ({
   outcome: result.outcome,
   ...(result.outcome === 'started'
     ? { run_id: result.runId, cancels_previous: result.cancelsPrevious }
-    : { reason: result.reason }),
+    : { reason: result.reason, undecided: result.undecided }),
 });
 
 /** Returns the value of the SQL parameter that `insertStarts` reads. */
@@ -72,9 +78,15 @@ export async function recordStartByHand(
 const lockOldest = defineStatement({
   name: 'lock_oldest_waiting_start',
   text: `
-    SELECT id, schedule_id, webhook_uid, delivery_id FROM starts s
+    SELECT id, schedule_id, webhook_uid, delivery_id, undecided FROM starts s
     WHERE outcome = 'waiting' AND ${ownerOf('s')} = $1 AND lane IS NOT DISTINCT FROM $2 ORDER BY id LIMIT 1 FOR UPDATE`,
-  row: { id: uuid, schedule_id: nullable(uuid), webhook_uid: nullable(text()), delivery_id: nullable(uuid) },
+  row: {
+    id: uuid,
+    schedule_id: nullable(uuid),
+    webhook_uid: nullable(text()),
+    delivery_id: nullable(uuid),
+    undecided: boolean,
+  },
 });
 
 export type WaitingStart = RowOf<typeof lockOldest>;
@@ -85,20 +97,35 @@ export const lockOldestWaiting = async (tx: Queryable, { owner, lane }: Lane): P
 
 const settle = defineStatement({
   name: 'settle_waiting_start',
-  text: `UPDATE starts SET outcome = $2, run_id = $3, reason = $4 WHERE id = $1 AND outcome = 'waiting' RETURNING id`,
+  text: `
+    UPDATE starts SET outcome = $2, run_id = $3, reason = $4, cancels_previous = $5, undecided = false
+    WHERE id = $1 AND outcome = 'waiting' RETURNING id`,
   row: { id: uuid },
 });
 
 /** Writes the outcome of a start that waited. The transaction has locked the start. */
 export async function settleStart(tx: Queryable, id: string, result: StartOutcome): Promise<void> {
-  const [runId, reason] = result.outcome === 'started' ? [result.runId, null] : [null, result.reason];
-  await tx.query(settle, [id, result.outcome, runId, reason]);
+  const [runId, reason, cancels = false] =
+    result.outcome === 'started' ? [result.runId, null, result.cancelsPrevious] : [null, result.reason];
+  await tx.query(settle, [id, result.outcome, runId, reason, cancels]);
 }
+
+const giveUp = defineStatement({
+  name: 'fail_old_undecided_start',
+  text: `
+    UPDATE starts SET outcome = 'failed', undecided = false,
+      reason = 'the service could not create the run for a day; its log has the reason'
+    WHERE id = $1 AND undecided AND id < ${idAt('1 day')} RETURNING automation_uid, delivery_id, reason`,
+  row: { automation_uid: nullable(text()), delivery_id: nullable(uuid), reason: text() },
+});
+
+/** Fails a start whose run could not be prepared for a day, so that later starts of its lane no longer wait. Returns undefined if it is younger. */
+export const failOldStart = async (tx: Queryable, id: string) => (await tx.query(giveUp, [id]))[0];
 
 const skipWaiting = defineStatement({
   name: 'skip_waiting_starts_of_schedules',
   text: `
-    UPDATE starts s SET outcome = 'skipped', reason = 'the schedule was paused while it waited'
+    UPDATE starts s SET outcome = 'skipped', undecided = false, reason = 'the schedule was paused while it waited'
     WHERE outcome = 'waiting' AND schedule_id = ANY ($1::uuid[]) RETURNING id`,
   row: { id: uuid },
 });

@@ -10,7 +10,6 @@ import { serve, serveOnce } from '../../team/access/serve.ts';
 import type { WebhookDirectory } from '../webhooks/ingest/directory.ts';
 import { readWebhook } from '../webhooks/webhooks.ts';
 import { type ReplayOutcome, replayDelivery } from './deliveries/replay.ts';
-import type { StartDeliveries } from './deliveries/start-deliveries.ts';
 import { previewAcceptances } from './preview-acceptances.ts';
 import { dryRunAutomation, simulateDelivery, type Unsimulated } from './simulate-delivery.ts';
 import { startByHand } from './times/start-by-hand.ts';
@@ -18,7 +17,6 @@ import { startByHand } from './times/start-by-hand.ts';
 interface StartRouteDeps extends SubmitDeps {
   readonly db: Database;
   readonly webhooks: WebhookDirectory;
-  readonly startDeliveries: StartDeliveries;
 }
 
 const noDelivery = () => notFound('delivery');
@@ -66,9 +64,7 @@ export const startRoutes = (deps: StartRouteDeps): readonly ServedRoute[] => [
       return isUuid(deliveryId) ? null : noDelivery();
     },
     work: async (tx, { principal, params }) => {
-      const { webhooks: directory, startDeliveries } = deps;
-      const by = { directory, startDeliveries };
-      const outcome = await replayDelivery(tx, by, principal, params.webhookUid, params.deliveryId);
+      const outcome = await replayDelivery(tx, deps, principal, params.webhookUid, params.deliveryId);
       return outcome.kind === 'replayed' ? outcome.delivery : refusedReplay(outcome);
     },
   }),

@@ -5,11 +5,18 @@
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 import { type FailedRows, sweepPages } from '../../platform/store/database/sweep.ts';
+import { StoreUnavailable } from '../../platform/store/database/unavailable.ts';
 import { writeRuns } from '../../runs/runs/submit/submit.ts';
 import { type AutomationRow, automationColumns, automationRow } from '../automations/automation-row.ts';
 import { countNow } from '../automations/failures.ts';
 import { type Lane, liveOfAutomation, liveOfSchedule, ownerOf, readLoads } from '../history/load.ts';
-import { lockOldestWaiting, settleStart, skipWaitingStarts, type WaitingStart } from '../history/write.ts';
+import {
+  failOldStart,
+  lockOldestWaiting,
+  settleStart,
+  skipWaitingStarts,
+  type WaitingStart,
+} from '../history/write.ts';
 import { readScheduleOfStart } from '../schedules/of-automation.ts';
 import { recordLaterStart } from '../schedules/record.ts';
 import { scheduleColumns, scheduleRow } from '../schedules/schedule-row.ts';
@@ -17,7 +24,10 @@ import { noteLaterOutcome, readWebhookDelivery } from '../webhooks/log/deliverie
 import { readWebhook } from '../webhooks/webhooks.ts';
 import { countsPassing, type EventOfRun, type Owner, readOwners } from './decide/owner.ts';
 import {
+  type Decision,
+  decide,
   liveLimitOf,
+  noLoad,
   outcomeOf,
   prepareStart,
   resultOf,
@@ -31,7 +41,8 @@ const pageSize = 100;
 
 /**
  * Returns the SQL of a page of waiting starts that can be settled now: the oldest of each lane, if the policy allows another live run
- * in the lane or the automation is disabled. A start that waits is started even if the policy has changed since.
+ * in the lane, the automation is disabled, or the policy was not applied yet. A start that waits is started even if the policy has
+ * changed since.
  */
 const startable = (behind: string): string => `
     SELECT w.id, w.automation_uid, w.schedule_id, w.lane
@@ -40,7 +51,7 @@ const startable = (behind: string): string => `
       LEFT JOIN automations a ON a.uid = w.automation_uid
       LEFT JOIN schedules s ON s.id = w.schedule_id AND w.automation_uid IS NULL
     WHERE ${behind} CASE WHEN w.automation_uid IS NOT NULL
-        THEN NOT a.enabled OR a.overlap = 'allow' OR NOT EXISTS (SELECT ${liveOfAutomation('w.automation_uid', 'w.lane')})
+        THEN w.undecided OR NOT a.enabled OR a.overlap = 'allow' OR NOT EXISTS (SELECT ${liveOfAutomation('w.automation_uid', 'w.lane')})
       ELSE s.enabled AND ((s.overlap = 'allow' AND s.max_live_runs IS NULL)
         OR (SELECT count(*) ${liveOfSchedule('w.schedule_id')}) < coalesce(s.max_live_runs, 1)) END
     ORDER BY w.id LIMIT ${pageSize}`;
@@ -92,9 +103,13 @@ export async function startWaiting(
     pageAfter: (id) => deps.db.query(findNextStartable, [id]),
     pageSize,
     idOf: ({ id }) => id,
-    work: async ({ automation_uid: uid, schedule_id: id, lane }) => {
-      const of: Lane = { kind: uid === null ? 'schedule' : 'automation', owner: uid ?? id ?? '', lane };
-      while (await deps.db.transaction((tx) => startOldest(deps, tx, of)));
+    work: async ({ id, automation_uid: uid, schedule_id: scheduleId, lane }) => {
+      const of: Lane = { kind: uid === null ? 'schedule' : 'automation', owner: uid ?? scheduleId ?? '', lane };
+      try {
+        while (await deps.db.transaction((tx) => startOldest(deps, tx, of)));
+      } catch (error) {
+        if (error instanceof StoreUnavailable || !(await deps.db.transaction((tx) => giveUp(tx, id)))) throw error;
+      }
     },
     onFailure: ({ automation_uid, schedule_id }, error) =>
       deps.executionDeps.log.error(
@@ -104,6 +119,18 @@ export async function startWaiting(
     failed,
     signal,
   });
+}
+
+/** Fails a start that could not be prepared for a day, and records this in the log of the webhook. Returns whether it was so old. */
+async function giveUp(tx: Queryable, id: string): Promise<boolean> {
+  const failed = await failOldStart(tx, id);
+  if (failed?.delivery_id && failed.automation_uid !== null)
+    await noteLaterOutcome(tx, failed.delivery_id, {
+      automation_id: failed.automation_uid,
+      matched: true,
+      reason: failed.reason,
+    });
+  return failed !== undefined;
 }
 
 /** The locked owner of waiting starts. `automation`: the row of the owner, if it is an automation. */
@@ -135,10 +162,10 @@ async function startOldest(deps: StartDeps, tx: Queryable, lane: Lane): Promise<
   await writeRuns(tx, runsOf([started]));
   await settleStart(tx, waiting.id, outcomeOf(started));
   await noteLater(tx, locked, waiting, started);
-  return started.outcome !== 'failed';
+  return started.outcome === 'started' || started.outcome === 'skipped';
 }
 
-/** Returns the outcome of a waiting start; null if its lane has no room. */
+/** Returns the outcome of a waiting start; null if its lane has no room. Applies the policy if this was not done yet. */
 async function startUnlessFull(
   deps: StartDeps,
   tx: Queryable,
@@ -149,12 +176,17 @@ async function startUnlessFull(
   if (owner.disabled !== null) return { outcome: 'skipped', reason: 'the automation was disabled while this waited' };
   const limit = liveLimitOf(owner);
   // Count the live runs again now that the owner is locked, because another process may have started a run.
-  const [load] = limit === null ? [] : await readLoads(tx, [lane]);
-  if (limit !== null && load && load.live >= limit) return null;
+  const [{ live } = { live: 0 }] = limit === null ? [] : await readLoads(tx, [lane]);
+  if (!waiting.undecided && limit !== null && live >= limit) return null;
+  const decision = waiting.undecided ? decide(owner, { ...noLoad, live }) : startNow;
+  if (decision.kind === 'skip') return { outcome: 'skipped', reason: decision.reason };
+  if (decision.kind === 'wait') return { outcome: 'waiting', reason: decision.reason };
   const event = await eventOf(tx, automation, waiting);
   if (typeof event === 'string') return { outcome: 'skipped', reason: event };
-  return await prepareStart(deps, tx, { owner, event }, false);
+  return await prepareStart(deps, tx, { owner, event }, decision.cancelsPrevious);
 }
+
+const startNow: Decision = { kind: 'start', cancelsPrevious: false };
 
 /** Returns the event of a waiting start, or a text that says why the event cannot start a run any more. */
 async function eventOf(
@@ -182,7 +214,7 @@ async function eventOf(
 async function noteLater(
   tx: Queryable,
   { owner, automation }: Locked,
-  { schedule_id: scheduleId, delivery_id: deliveryId }: WaitingStart,
+  { schedule_id: scheduleId, delivery_id: deliveryId, undecided }: WaitingStart,
   started: Started,
 ): Promise<void> {
   const counted = resultOf(started, countsPassing.automation);
@@ -191,6 +223,11 @@ async function noteLater(
   if (scheduleId !== null && ofSchedule !== undefined && !(await recordLaterStart(tx, scheduleId, ofSchedule)))
     await skipWaitingStarts(tx, [scheduleId]);
   if (deliveryId === null) return;
-  const became = started.outcome === 'started' ? { run_id: started.run.run.id } : { reason: started.reason };
+  // If the policy was applied only now, the log shows its decision as if it had been applied when the delivery arrived.
+  const prefix =
+    undecided && started.outcome !== 'started'
+      ? { skipped: 'skipped: ', waiting: 'waits: ', failed: '' }[started.outcome]
+      : '';
+  const became = started.outcome === 'started' ? { run_id: started.run.run.id } : { reason: prefix + started.reason };
   await noteLaterOutcome(tx, deliveryId, { automation_id: owner.owner, matched: true, ...became });
 }

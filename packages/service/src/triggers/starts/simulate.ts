@@ -9,7 +9,7 @@ import type { TriggerRow } from '../schedules/of-automation.ts';
 import { reasonOf } from '../schedules/run-of-schedule.ts';
 import type { AcceptedDelivery } from '../webhooks/ingest/take-deliveries.ts';
 import { type EventOfRun, readOwners, scheduleOfRun } from './decide/owner.ts';
-import { decide, liveLimitOf } from './decide/start.ts';
+import { decide, liveLimitOf, noLoad } from './decide/start.ts';
 
 /** A delivery that is only simulated. */
 export type SimulatedDelivery = AcceptedDelivery & {
@@ -81,7 +81,7 @@ async function simulateStart(
   const lane = event.kind === 'time' ? null : laneOf(row, event.delivery.payload);
   const isLimited = liveLimitOf(owner) !== null;
   const [load] = isLimited ? await readLoads(db, [{ kind: 'automation', owner: row.uid, lane }]) : [];
-  const decision = decide(owner, load ?? { live: 0, waiting: 0 });
+  const decision = decide(owner, load ?? noLoad);
   if (decision.kind !== 'start') refusals.push(`${decision.kind === 'wait' ? 'waits' : 'skipped'}: ${decision.reason}`);
   const submission = owner.submissionFor(eventOf(event));
   if (typeof submission === 'string') return { would_start: false, refusals: [...refusals, submission] };

@@ -46,6 +46,8 @@ const session: RunSession = {
   automationUid: null,
   factoryUid: null,
   phase: 'running',
+  assignmentId: null,
+  workerId: null,
   token,
   tokenHash: Buffer.alloc(32),
   grantedSecrets: [],

@@ -1,10 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
+import { assignNext } from '../../../../test/assign-next.ts';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { deleteDetail } from '../../../../test/retention.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { holdSandbox } from '../../../runs/executions/lease/agent-lease.ts';
-import { assignNext, hashRunToken } from '../../../runs/executions/queue/assign.ts';
+import { hashRunToken } from '../../../runs/executions/queue/assign.ts';
 import { resumeLost } from '../../../runs/executions/transitions/relaunch.ts';
 
 const service = await openTestService({ env: { RUNYARD_WORKSPACE_MB: '1' } });

@@ -162,7 +162,7 @@ test('a text without a decision counts as an answer and continues the run', asyn
 describe('a run with an open question and without a sandbox', () => {
   const resolve = async (runId: string) => {
     const slot = { connectionId: runId, workerId: 'runyard-test', workerInstance: 'one', pool: runId, teamId: null };
-    const { assignNext } = await import('../../../runs/executions/queue/assign.ts');
+    const { assignNext } = await import('../../../../test/assign-next.ts');
     const assignment = await assignNext(service.deps.executionDeps, slot);
     if (typeof assignment === 'string') throw new Error(assignment);
     const task = await service.request<{ conversation?: { kind: string } }>('POST', '/harness-support/resolve-prompt', {

@@ -95,7 +95,7 @@ test('the next execution gets the files of earlier follow-ups, and a rerun gets 
   });
   await service.deps.db.query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [executionId]);
   await service.request('POST', path(runId), { body: { message: 'C', attachments: [file('c.txt', 'C')] } });
-  const { assignNext } = await import('../../../runs/executions/queue/assign.ts');
+  const { assignNext } = await import('../../../../test/assign-next.ts');
   const [row] = await service.deps.db.query<{ connection_id: string; pool: string }>(
     'SELECT connection_id, pool FROM executions WHERE id = $1',
     [executionId],

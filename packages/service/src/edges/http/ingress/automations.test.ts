@@ -145,8 +145,10 @@ describe('a delivery that matches', () => {
     await db.query(`UPDATE automations SET config = '{"mcp_servers": {"a": null}}' WHERE uid = $1`, [uid]);
     const all = Array.from({ length: 12 }, (_, n) => (n % 4 === 0 ? bad : good));
     const sent = await Promise.all(all.map((webhook, n) => send(webhook, { body: `${n}` })));
-    expect(sent.map(({ status }) => status)).toEqual(all.map((webhook) => (webhook === bad ? 500 : 202)));
-    expect(await log(bad)).toEqual([]);
+    expect(sent.map(({ status }) => status)).toEqual(all.map(() => 202));
+    expect((await log(bad)).map(({ runs, automations }) => [runs, automations?.[0]?.reason])).toEqual(
+      Array(3).fill([undefined, expect.stringContaining('waits: the service could not create the run')]),
+    );
     expect((await log(good)).map(({ runs }) => runs?.length)).toEqual(Array(9).fill(1));
     const [kept] = await db.query<{ runs: number }>(
       `SELECT count(*)::int AS runs FROM runs r JOIN attachments a ON a.run_id = r.id WHERE r.metadata ->> 'webhook_uid' = ANY ($1)`,

@@ -9,6 +9,7 @@ import { type Refusal, refuse, tooBusy } from '../../../platform/serving/refusal
 import { isUid } from '../../../team/access/teams/uid.ts';
 import { makeDeliveryWriter, makeGate } from '../../../triggers/starts/deliveries/delivery-queue.ts';
 import { type IngestOutcome, ingest, type Proof } from '../../../triggers/starts/deliveries/ingest.ts';
+import { writeDeliveries } from '../../../triggers/starts/deliveries/start-deliveries.ts';
 import type { KnownWebhook } from '../../../triggers/webhooks/ingest/directory.ts';
 import type { RefuseWhileFull } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
@@ -56,8 +57,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
   const refuseWhileFull = app.getDecorator<RefuseWhileFull>('refuseWhileFull');
   const concurrent = Math.max(1, Math.floor(deps.settings.RUNYARD_DATABASE_CONNECTIONS / 4));
   const gate = makeGate({ concurrent, waiting: 256 });
-  const startingGate = makeGate({ concurrent: Math.max(1, concurrent - 1), waiting: 256 });
-  const write = makeDeliveryWriter(deps.db, deps.startDeliveries, { gate, startingGate });
+  const write = makeDeliveryWriter((deliveries) => writeDeliveries(deps, deliveries), gate);
   const unproved = listUnprovedSenders(maxUnproved);
   const inFlight = new Map<string, number>();
   let total = 0;

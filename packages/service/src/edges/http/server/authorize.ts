@@ -1,5 +1,5 @@
 /** Enforces the `allow` of each route. No other code checks the keys and run tokens of requests. */
-import { type Allow, type AllowKeys, isAtLeast } from '@runyard/contract/wire/access';
+import { type Allow, type AllowKeys, type AllowRun, isAtLeast } from '@runyard/contract/wire/access';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { count } from '../../../platform/metrics/record.ts';
 import { checkSignedUrl, type SignedTarget } from '../../../platform/secrets/signed-urls.ts';
@@ -8,7 +8,11 @@ import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Client, TrustedProxies } from '../../../platform/serving/trusted-proxies.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import { stoppingAttempt } from '../../../runs/executions/run-tokens/attempt.ts';
-import { authenticateRunToken, type RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
+import {
+  authenticateRunToken,
+  identifyRunToken,
+  type RunIdentity,
+} from '../../../runs/executions/run-tokens/sessions.ts';
 import { readChildRunsPermission } from '../../../runs/runs/tree/permission.ts';
 import type { KeyDirectory } from '../../../team/access/keys/directory.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
@@ -21,7 +25,7 @@ import { refusalOfForged, sessionKeyOf } from './session-cookie.ts';
 /** The caller of a request: the owner of a key, the execution of a run token, or neither. */
 export interface Caller {
   readonly principal: Principal | null;
-  readonly session: RunSession | null;
+  readonly session: RunIdentity | null;
 }
 
 export interface Authorizer {
@@ -204,19 +208,20 @@ export function makeAuthorizer(
     callers.set(request, { principal, session: null });
   };
 
-  const admitRun = async (request: FastifyRequest, until: 'at_work' | 'until_end') => {
-    const session = await authenticateRunToken(db, tokenOf(request));
+  const admitRun = async (request: FastifyRequest, { run: until, checksToken }: AllowRun) => {
+    const token = tokenOf(request);
+    const session = checksToken ? await identifyRunToken(db, token) : await authenticateRunToken(db, token);
     if (!session)
       throw unauthenticated('run_token', 'The run token is unknown, or its execution has ended or was superseded.');
     if (isPaused()) throw pausedCopy();
     request.nameCaller({ team: session.teamId, id: `run ${session.runId}` });
     callers.set(request, { principal: null, session });
-    if (until === 'at_work' && session.phase === 'stopping') throw stoppingAttempt();
+    if (until === 'at_work' && 'phase' in session && session.phase === 'stopping') throw stoppingAttempt();
   };
 
   return {
     forRoute: (allow) => async (request, reply) => {
-      if ('run' in allow) await admitRun(request, allow.run);
+      if ('run' in allow) await admitRun(request, allow);
       else if ('user' in allow) await admitKey(request, reply, allow);
       // For `anyone`, the handler checks the signature of the URL, because only the handler knows the object of the URL.
     },

@@ -18,7 +18,6 @@ import type { ContentPolicy } from '../../../team/content-policy/content-policy.
 import type { Models } from '../../../team/models/models.ts';
 import type { SkillLibrary } from '../../../team/skills/library.ts';
 import type { SourceReader } from '../../../triggers/definitions/source/reader.ts';
-import type { StartDeliveries } from '../../../triggers/starts/deliveries/start-deliveries.ts';
 import type { WebhookDirectory } from '../../../triggers/webhooks/ingest/directory.ts';
 import type { AdmitModelRequest } from '../../gateway/models/admission.ts';
 
@@ -60,8 +59,6 @@ export interface ServiceDeps {
   readonly webhooks: WebhookDirectory;
   /** Returns the origin under which senders reach the ingress. The origin is known as soon as the ingress listens. */
   webhookBaseUrl(): string;
-  /** Starts the runs of accepted deliveries, in their transaction. */
-  readonly startDeliveries: StartDeliveries;
   /** Whether the installation is paused after an import. */
   readonly pause: { readonly since: string | null };
   readonly freeSpace: FreeSpace;

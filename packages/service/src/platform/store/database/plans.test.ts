@@ -28,7 +28,7 @@ const smallTables = new Set([
  * replaced, when the service starts, for metrics, or at most once a second.
  */
 const readsAll =
-  /_to_seal_again$|_of_other_keys$|^count_unreadable_|^read_bootstrap_keys$|^(claim|find_due)_deliveries$|^read_webhooks_with_large_logs$|^(measure_due_deliveries|sum_stored_bytes)$/;
+  /_to_seal_again$|_of_other_keys$|^count_unreadable_|^read_bootstrap_keys$|^(claim|find_due)_deliveries$|^read_webhooks_with_large_logs$|^(measure_due_deliveries|sum_stored_bytes|delete_event_stream_marks)$/;
 
 let database: TestDatabase;
 beforeAll(async () => {

@@ -3,13 +3,9 @@ import path from 'node:path';
 import pg from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { loadStatements, sources } from '../../../../test/defined-statements.ts';
 import { describeStatement } from '../../../../test/describe-statement.ts';
 import { type Column, definedStatements, defineStatement, text, uuid } from './statement.ts';
-import { leavesNothing } from './transaction.ts';
-
-const sources = path.resolve(import.meta.dirname, '../../..');
-/** Files that are not imported here, because they are programs and would run. */
-const programs = ['main.ts'];
 
 let database: TestDatabase;
 let client: pg.Client;
@@ -23,9 +19,7 @@ beforeAll(async () => {
     'SELECT oid::int4 AS oid, format_type(oid, NULL) AS name FROM pg_type',
   );
   for (const { oid, name } of rows) typeNames.set(oid, name);
-  for (const file of globSync('**/*.ts', { cwd: sources })) {
-    if (!file.endsWith('.test.ts') && !programs.includes(file)) await import(path.join(sources, file));
-  }
+  await loadStatements();
 });
 
 afterAll(async () => {
@@ -59,49 +53,6 @@ test('every statement is valid SQL and returns the columns that the code declare
   for (const statement of definedStatements) faults.push(...(await faultsOf(statement as CheckedStatement)));
   expect(faults).toEqual([]);
   expect(definedStatements.length).toBeGreaterThan(0);
-});
-
-/** Volatile functions of PostgreSQL that change nothing beyond the end of a transaction. */
-const harmlessFunctions = [
-  'clock_timestamp',
-  'random',
-  'gen_random_uuid',
-  'new_uuid_v7',
-  'pg_advisory_xact_lock',
-  'pg_advisory_xact_lock_shared',
-  'pg_is_in_recovery',
-  'pg_control_system',
-  'pg_current_wal_lsn',
-  'pg_database_size',
-  'pg_lock_status',
-  'pg_stat_get_activity',
-];
-
-test('each statement that `leavesNothing` accepts has a plan that does not write', async () => {
-  const { rows: volatile } = await client.query<{ name: string }>(
-    `SELECT DISTINCT proname AS name FROM pg_proc WHERE provolatile = 'v' AND NOT proname = ANY ($1)`,
-    [harmlessFunctions],
-  );
-  const writing = new Set(volatile.map(({ name }) => name));
-  const planOf = async (sql: string): Promise<string> => {
-    await client.query(`PREPARE checked AS ${sql}`);
-    const { rows: prepared } = await client.query<{ parameters: number }>(
-      `SELECT cardinality(parameter_types) AS parameters FROM pg_prepared_statements WHERE name = 'checked'`,
-    );
-    const values = Array(prepared[0]?.parameters).fill('NULL').join(', ');
-    const { rows } = await client.query(`EXPLAIN (VERBOSE, FORMAT JSON) EXECUTE checked${values && `(${values})`}`);
-    await client.query('DEALLOCATE checked');
-    return JSON.stringify(rows);
-  };
-  const harmless = definedStatements.filter(leavesNothing);
-  const wrong: string[] = [];
-  for (const { name, text: sql } of harmless) {
-    const plan = await planOf(sql);
-    const called = [...plan.matchAll(/\b(\w+)\(/g)].map(([, functionName = '']) => functionName);
-    if (plan.includes('ModifyTable') || called.some((each) => writing.has(each))) wrong.push(name);
-  }
-  expect(wrong).toEqual([]);
-  expect(harmless.map(({ name }) => name)).toContain('lock_webhooks_of_deliveries');
 });
 
 /** Matches a notice inside of a commit. */

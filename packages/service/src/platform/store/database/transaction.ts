@@ -35,24 +35,10 @@ export async function inTransaction<T>(
   const committed: (() => void)[] = [];
   const notices: NoticeSet = new Set();
   let begun: Promise<unknown> | undefined;
-  /**
-   * The answer to BEGIN. A statement that may not run outside of the transaction waits for this answer, and so do all statements after it.
-   * Undefined: no statement had to wait yet.
-   */
-  let ready: Promise<unknown> | undefined;
-  let refusal: unknown;
-  const beginOnce = () => {
-    begun ??= send(client, begin).catch((error: unknown) => {
-      refusal = error;
-    });
-    return begun;
-  };
+  // Send no statement before the answer to BEGIN: if BEGIN has failed, the statement would commit by itself.
   const query = async <Row extends object>(statement: Statement | string, values?: readonly unknown[]) => {
-    const answered = beginOnce();
-    if (!leavesNothing(statement)) ready ??= answered;
-    if (ready) await ready;
-    // Send no statement after a failed BEGIN, because without a transaction the statement would commit by itself.
-    if (refusal) throw refusal;
+    begun ??= send(client, begin);
+    await begun;
     return await run<Row>(client, statement, values, notices);
   };
   try {
@@ -61,8 +47,8 @@ export async function inTransaction<T>(
       atCommit: (statement, values = []) => void last.push({ statement, values }),
       afterCommit: (then) => void committed.push(then),
     });
-    if (begun || last.length > 0) await beginOnce();
-    if (refusal) throw refusal;
+    if (last.length > 0) begun ??= send(client, begin);
+    await begun;
     if (begun) await commit(client, last, notices);
     for (const then of committed) then();
     tell(notices);
@@ -100,22 +86,3 @@ export async function withinTransaction<T>(tx: Queryable, work: (tx: Transaction
   for (const { statement, values } of last) await tx.query(statement, values);
   return result;
 }
-
-const known = new WeakMap<Statement, boolean>();
-
-/**
- * Returns whether a statement has no lasting effect even if it runs outside of a transaction: it only reads, or takes locks that end
- * with the statement. Such a statement may be sent before the answer to BEGIN has arrived. `statements.test.ts` checks the result of
- * this function against the plans of all statements.
- */
-export function leavesNothing(statement: Statement | string): boolean {
-  if (typeof statement === 'string') return false;
-  const answer = known.get(statement) ?? readsOnly(statement.text);
-  known.set(statement, answer);
-  return answer;
-}
-
-const writingWords =
-  /\b(INSERT|DELETE|MERGE|SET|INTO|pg_notify|set_config|nextval|gin_clean_pending_list|recount_team_storage|pg_\w*advisory_(un)?lock\w*)\b/i;
-
-const readsOnly = (sql: string): boolean => /^\s*(SELECT|WITH)\b/.test(sql) && !writingWords.test(sql);

@@ -74,13 +74,17 @@ export const describeCommits = (applied: readonly Pick<AppliedMigration, 'checks
 export const baselineOf = (migrations: readonly Migration[]): Migration[] =>
   migrations.filter(({ version }) => version <= lastOfBaseline);
 
+/** The file that `bin/generate` writes into the folder of the migrations. */
+const generatedFile = 'statements.sql';
+
 /**
  * Reads the migrations of a folder, in order. Throws if a file is not named `NNNN_*.sql` or two files have the same
  * number.
  */
 export async function readMigrations(folder = migrationsFolder): Promise<Migration[]> {
   const migrations: Migration[] = [];
-  for (const file of (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort()) {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql') && name !== generatedFile);
+  for (const file of names.sort()) {
     const version = /^(\d{4})_[a-z0-9_]+\.sql$/.exec(file)?.[1];
     if (version === undefined) throw new Error(`${file} is not named like 0001_access.sql`);
     const text = await readFile(path.join(folder, file), 'utf8');

@@ -1,5 +1,6 @@
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { readTaskRow } from '../../harness-support/task/read-task-row.ts';
 import type { Assignment } from '../queue/assign.ts';
 import { AttemptOver } from '../run-tokens/attempt.ts';
 import { authenticateRunToken, type RunSession } from '../run-tokens/sessions.ts';
@@ -42,6 +43,7 @@ test("an agent's call claims the assignment once, and no process takes the assig
 
 test('the service refuses an agent whose assignment was taken back', async () => {
   expect(await takeBack()).toBe(true);
-  await expect(claimForAgent(t.deps, session)).rejects.toThrow(AttemptOver);
+  await claimForAgent(t.deps, session);
+  await expect(readTaskRow(t.deps.db, session)).rejects.toThrow(AttemptOver);
   expect(await readRun()).toMatchObject({ state: 'QUEUED', phase: 'queued', claims: 0 });
 });

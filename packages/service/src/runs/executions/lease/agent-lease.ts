@@ -1,9 +1,9 @@
 /** Renews the lease of an execution when its agent calls the service. */
 
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { ExecutionTiming } from '../deps.ts';
-import { type Attempt, isAttempt, lockAttempt } from '../run-tokens/attempt.ts';
+import { type Attempt, isAttempt } from '../run-tokens/attempt.ts';
 import { livePhases } from '../transitions/transition.ts';
 import { claim } from '../transitions/transitions.ts';
 
@@ -24,32 +24,23 @@ export const renewLeaseByAgent = ({ executionId, leaseSeconds, tokenHash }: Rene
         THEN greatest(lease_until, clock_timestamp() + make_interval(secs => ${leaseSeconds}::float8)) ELSE lease_until END
     WHERE e.id = ${executionId} AND ${isAttempt('e', tokenHash)}`;
 
-const readAssignment = defineStatement({
-  name: 'read_assignment_of_attempt',
-  text: `
-    SELECT r.assignment_id AS "assignmentId", e.worker_id AS "workerId"
-    FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
-    WHERE e.id = $1 AND e.phase = 'assigned' AND r.assignment_id IS NOT NULL`,
-  row: { assignmentId: uuid, workerId: text() },
-});
-
 /**
  * Changes PENDING to CLAIMED for an agent that asks for its task before the worker's claim has arrived. This order is possible because the
  * worker starts the sandbox without waiting for the service. An agent does nothing before it has its task. So even if an assignment was
- * taken back and given to another sandbox, only one of the two sandboxes works. Throws `AttemptOver` if the attempt is over.
+ * taken back and given to another sandbox, only one of the two sandboxes works. Changes nothing if the worker's claim has arrived, or if the
+ * attempt is over.
  */
 export async function claimForAgent(
   { db, timing }: { readonly db: Database; readonly timing: Pick<ExecutionTiming, 'leaseSeconds'> },
-  attempt: Attempt,
+  session: Pick<Attempt, 'runId' | 'executionId'> & {
+    readonly assignmentId: string | null;
+    readonly workerId: string | null;
+  },
 ): Promise<void> {
-  const { runId, executionId } = attempt;
-  await db.transaction(async (tx) => {
-    await lockAttempt(tx, attempt);
-    const [assignment] = await tx.query(readAssignment, [executionId]);
-    if (!assignment) return;
-    const args = { assignment_id: assignment.assignmentId, lease_seconds: timing.leaseSeconds };
-    await claim(tx, { runId, executionId, args, payload: { worker_id: assignment.workerId } });
-  });
+  const { runId, executionId, assignmentId, workerId } = session;
+  // Each assignment has a token of its own, so this changes nothing if the token is not the present one any more.
+  const args = { assignment_id: assignmentId, lease_seconds: timing.leaseSeconds };
+  await claim(db, { runId, executionId, args, payload: { worker_id: workerId } });
 }
 
 /**

@@ -8,7 +8,7 @@ import { boolean, defineStatement, float, json, nullable, text } from '../../../
 import type { ExecutionDeps } from '../deps.ts';
 import { expireDebugTurn } from '../idle/debug-window.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
-import { tellQueue } from '../notices.ts';
+import { tellQueueOfFreed } from '../notices.ts';
 import { allowedSeconds, workedSeconds } from '../time.ts';
 import { appendTimelineEvent } from '../timeline/timeline.ts';
 import { type Phase, workingPhases } from '../transitions/transition.ts';
@@ -124,7 +124,7 @@ const endAbandonedExecution = defineStatement({
   name: 'end_abandoned',
   text: `
     UPDATE executions e SET phase = 'ended', ended_at = clock_timestamp()
-    WHERE e.id = $1 AND ${isAbandoned('e', '$2')} RETURNING e.exit, ${tellQueue('e.pool')}`,
+    WHERE e.id = $1 AND ${isAbandoned('e', '$2')} RETURNING e.exit, ${tellQueueOfFreed('e')}`,
   row: { exit: nullable(json<Record<string, unknown>>()) },
 });
 

@@ -16,7 +16,7 @@ import { redactorOf } from '../../../team/redaction/agent-text.ts';
 import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
 import { followCancel } from '../cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../deps.ts';
-import { tellAgent, tellQueue } from '../notices.ts';
+import { tellAgent, tellQueueOfFreed } from '../notices.ts';
 import { fromNow } from '../time.ts';
 import { appendTimelineEvent } from '../timeline/timeline.ts';
 import { resumeLost, retryOrError, timesResumed } from '../transitions/relaunch.ts';
@@ -113,7 +113,7 @@ const endStopping = defineStatement({
   name: 'end_stopping_execution',
   text: `
     UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), idle_until = NULL, deadline_at = NULL, exit = $2::jsonb
-    WHERE id = $1 AND phase IN ${settledPhases} RETURNING ${tellQueue('pool')}`,
+    WHERE id = $1 AND phase IN ${settledPhases} RETURNING ${tellQueueOfFreed('executions')}`,
   row: {},
 });
 

@@ -123,7 +123,10 @@ export async function readGatewayRights(
   executionId: string,
 ): Promise<(PresentContents & GatewayRights) | null> {
   const present = await readPresentContents(db, executionId);
-  if (!present) return null;
+  return present && (await decideRights(db, present));
+}
+
+async function decideRights(db: Queryable, present: PresentContents): Promise<PresentContents & GatewayRights> {
   const { personal, team } = await decideGatewayRights(db, present);
   const lacking: RightDecision = { kind: 'lacking' };
   return {
@@ -160,16 +163,24 @@ export async function readLaterWithheld(db: Queryable, executionId: string): Pro
   return later;
 }
 
+/** The execution for which the gateway acts. */
+interface GatewaySession {
+  readonly executionId: string;
+  readonly teamId: string;
+  readonly executor: RunActor;
+}
+
 /** Returns the user of code hosts as whom the gateway acts for the execution's run at this moment, with the credentials that are withheld. */
-export async function readCodeHostUser(
+export const readCodeHostUser = async (db: Queryable, session: GatewaySession): Promise<CodeHostUser> =>
+  await codeHostUserOf(db, session, await readPresentContents(db, session.executionId));
+
+/** Like `readCodeHostUser`, with the present contents of the run; null: there is no such execution. */
+export async function codeHostUserOf(
   db: Queryable,
-  {
-    executionId,
-    teamId,
-    executor,
-  }: { readonly executionId: string; readonly teamId: string; readonly executor: RunActor },
+  { teamId, executor }: GatewaySession,
+  present: PresentContents | null,
 ): Promise<CodeHostUser> {
-  const found = await readGatewayRights(db, executionId);
+  const found = present && (await decideRights(db, present));
   const reasonOf = async (
     right: Withheld['right'],
     decision: RightDecision | undefined,

@@ -18,8 +18,8 @@ import { hashRunToken } from '../queue/assign.ts';
 import type { Phase } from '../transitions/transition.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
 
-/** The execution that a run token belongs to. */
-export interface RunSession extends Attempt {
+/** The execution that a run token belongs to, with the values that never change. */
+export interface RunIdentity extends Attempt {
   /** 1, 2, … in the run */
   readonly executionNumber: number;
   readonly teamId: string;
@@ -28,6 +28,12 @@ export interface RunSession extends Attempt {
   readonly creator: RunActor;
   readonly executor: RunActor;
   readonly conversationId: string;
+  /** The raw run token, so that it can be redacted. */
+  readonly token: string;
+}
+
+/** The execution that a run token belongs to, as it is at the authentication of a request. */
+export interface RunSession extends RunIdentity {
   readonly modelId: string;
   readonly environmentId: string | null;
   /** The automation that started the run or one of its ancestors. */
@@ -35,8 +41,9 @@ export interface RunSession extends Attempt {
   /** The factory whose definition the run executes. */
   readonly factoryUid: string | null;
   readonly phase: Phase;
-  /** The raw run token, so that it can be redacted. */
-  readonly token: string;
+  /** The assignment that the worker has not claimed yet; null: there is none. */
+  readonly assignmentId: string | null;
+  readonly workerId: string | null;
   /** Secret values that the run's sandboxes got, so that they can be redacted. */
   readonly grantedSecrets: readonly SealedValue[];
 }
@@ -52,6 +59,7 @@ const readSession = defineStatement({
       r.ancestor_ids AS "ancestorIds", jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) AS creator,
       jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor,
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase,
+      CASE WHEN r.current_execution_id = e.id THEN r.assignment_id END AS "assignmentId", e.worker_id AS "workerId",
       ${uidOfContent('automation')} AS "automationUid", ${uidOfContent('definition')} AS "factoryUid",
       ${sealedSecretsOf('r.id')} AS sealed
     FROM executions e JOIN runs r ON r.id = e.run_id
@@ -70,6 +78,8 @@ const readSession = defineStatement({
     automationUid: nullable(text()),
     factoryUid: nullable(text()),
     phase: text<Phase>(),
+    assignmentId: nullable(uuid),
+    workerId: nullable(text()),
     sealed: json<SealedSecrets>(),
   },
 });
@@ -84,7 +94,36 @@ export async function authenticateRunToken(db: Database, token: string): Promise
   const [row] = await db.query(readSession, [tokenHash]);
   if (!row) return null;
   const { sealed, ...session } = row;
+  remember(db, { ...session, token, tokenHash });
   return { ...session, token, tokenHash, grantedSecrets: toSealedValues(sealed) };
+}
+
+/** Number of tokens that a process remembers. */
+const maxKnown = 10_000;
+
+/** The identities of the tokens that this process has seen last, the last one at the end. */
+const known = new WeakMap<Database, Map<string, RunIdentity>>();
+
+function remember(db: Database, identity: RunIdentity): RunIdentity {
+  const { runId, executionId, executionNumber, teamId, ancestorIds, creator, executor, conversationId } = identity;
+  const { token, tokenHash } = identity;
+  const run = { runId, executionId, executionNumber, teamId, ancestorIds, creator, executor, conversationId };
+  const identities = known.get(db) ?? new Map<string, RunIdentity>();
+  known.set(db, identities);
+  identities.delete(token);
+  identities.set(token, { ...run, token, tokenHash });
+  const [oldest] = identities.keys();
+  if (identities.size > maxKnown && oldest !== undefined) identities.delete(oldest);
+  return identity;
+}
+
+/**
+ * Returns the identity of a run token. Asks the database only for a token that this process has not seen lately, so the execution may have
+ * ended or may have been assigned again since. So this function is only for requests whose statement checks the token again (`isAttempt`).
+ */
+export async function identifyRunToken(db: Database, token: string): Promise<RunIdentity | null> {
+  const identity = known.get(db)?.get(token);
+  return identity ? remember(db, identity) : await authenticateRunToken(db, token);
 }
 
 /**
@@ -101,4 +140,4 @@ export const {
   serve: serveRun,
   serveOnce: serveRunOnce,
   serveRepeatable: serveRunRepeatable,
-} = serveFor<null, RunSession, RepeatableRequest>();
+} = serveFor<null, RunSession, RepeatableRequest, RunIdentity>();

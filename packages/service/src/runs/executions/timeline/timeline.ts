@@ -1,7 +1,7 @@
 /** Adds events to the timeline of a run, and reads them. */
 
 import type { TimelineEvent, TimelineEventType } from '@runyard/contract/runs/timeline';
-import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   defineStatement,
   integer,
@@ -114,7 +114,8 @@ export async function readTimeline(db: Queryable, runId: string): Promise<Timeli
  * In a database that was copied from another one, removes transaction numbers from events if this database has not assigned these numbers
  * yet. `edges/live/epoch.ts` calls this function in the transaction that renews the epoch.
  */
-export const forgetFutureTransactions: Statement = {
+export const forgetFutureTransactions = defineStatement({
   name: 'forget_future_transactions_of_events',
   text: `UPDATE run_events SET xact = '0' WHERE xact > '0' AND xact >= pg_current_xact_id()`,
-};
+  row: {},
+});

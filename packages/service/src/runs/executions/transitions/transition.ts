@@ -5,7 +5,8 @@ import type { RunState } from '@runyard/contract/runs/states';
 import type { TimelineEventType } from '@runyard/contract/runs/timeline';
 import type { ErrorCode, ErrorDetail } from '@runyard/contract/wire/errors';
 import { count, observe } from '../../../platform/metrics/record.ts';
-import { afterCommit, type Queryable, type Statement } from '../../../platform/store/database/database.ts';
+import { afterCommit, type Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { enqueueDeliveries, enqueuedColumns, eventOfState, tellSubscribers } from '../../subscriptions/enqueue.ts';
 import { tellAgent, tellQueue, tellReaders } from '../notices.ts';
 import { noticeEnded } from '../tracing/notice.ts';
@@ -55,6 +56,12 @@ export const slotlessPhases = listOf('idle', 'stopping');
 /** The agent accepts no further follow-up. */
 export const leavingPhases = listOf('stopping', 'ended');
 
+/**
+ * SQL: after a change, the agent of the execution or its worker has to learn something. They make the changes to `claimed` and `running`
+ * themselves, and an agent that finishes gets its order to leave with the answer to its report.
+ */
+const hasOrder = `execution.phase NOT IN ${workingPhases} AND execution.stop_reason IS DISTINCT FROM 'finished'`;
+
 /** A state change, as one compare-and-set statement. */
 interface TransitionDefinition {
   /** Part of the name of the prepared statement. */
@@ -74,8 +81,6 @@ interface TransitionDefinition {
   readonly further?: string;
   /** True if the change queues an execution, so that dispatchers are notified. */
   readonly wakesQueue?: true;
-  /** True if the agent or its worker makes the change, so that the change has no order for them. */
-  readonly isByAgent?: true;
   /**
    * Further SQL condition. It may read only columns of `runs`, because after a concurrent update PostgreSQL checks the condition again only
    * with the new row of `runs`.
@@ -115,7 +120,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
   const states = definition.from.map((state) => `'${state}'`).join(', ');
   // A change that may leave the state as it is enqueues no event for subscribers.
   const subscriberEvent = definition.from.includes(definition.to) ? null : eventOfState(definition.to);
-  const statement: Statement = {
+  const statement = defineStatement({
     name: `transition_${definition.name}`,
     text: `
       WITH input AS (SELECT $7::jsonb AS args),
@@ -135,7 +140,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         UPDATE executions SET ${definition.execution}
         FROM moved, input
         WHERE executions.id = $2
-        RETURNING executions.number, executions.pool, executions.wanted_at
+        RETURNING executions.number, executions.pool, executions.wanted_at, executions.phase, executions.stop_reason
       ), event AS (
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, ${definition.event ? `'${definition.event}'` : 'NULL'}, '${definition.to}', execution.number, $3::jsonb
@@ -145,12 +150,13 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
         ${[
           tellReaders('moved.id'),
-          ...(definition.isByAgent ? [] : [tellAgent('moved.id')]),
+          tellAgent(`CASE WHEN ${hasOrder} THEN moved.id END`),
           ...(definition.wakesQueue ? [tellQueue('execution.pool')] : []),
           ...(subscriberEvent ? [tellSubscribers('delivery')] : []),
         ].join(', ')}
       FROM moved, execution`,
-  };
+    row: {},
+  });
   return async (db, input) => {
     const rows = await db.query<Made>(statement, [
       input.runId,

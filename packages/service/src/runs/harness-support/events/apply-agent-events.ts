@@ -7,23 +7,25 @@ import {
   integer,
   json,
   nullable,
+  numeric,
   text,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { redactorOf } from '../../../team/redaction/agent-text.ts';
+import { redactorOf, type SealedValue } from '../../../team/redaction/agent-text.ts';
 import type { HeldTexts } from '../../../team/redaction/redact-events.ts';
+import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
 import { readLastStepId } from '../../conversations/stored-events.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { withHeldActions } from '../../executions/held-actions/held-actions.ts';
 import { blockRun } from '../../executions/idle/debug-window.ts';
 import { isAttempt } from '../../executions/run-tokens/attempt.ts';
-import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import type { RunIdentity } from '../../executions/run-tokens/sessions.ts';
 import { beginCheckpoint, keepUnchangedCheckpoint } from '../../executions/saved-state.ts';
 import { countDropped, storeAgentBatch, storeAgentEvents } from '../../executions/timeline/store-agent-events.ts';
 import { addSandboxOfAgent } from '../../executions/timeline/worker-reports.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { claim, start } from '../../executions/transitions/transitions.ts';
-import { readTeamRoom } from '../../files/stored-bytes.ts';
+import { bytesOfTeam, roomOf } from '../../files/stored-bytes.ts';
 import { readFollowupAuthors, takeFollowup } from '../../runs/follow-ups/take-followups.ts';
 import { fullConversationRows } from './event-rows.ts';
 import { type EventAction, planAgentEvents } from './plan-agent-events.ts';
@@ -37,7 +39,7 @@ const lockForAgent = defineStatement({
   text: `
     SELECT r.event_bytes, r.transcript_bytes, r.dropped_events, r.dropped_lines, r.assignment_id,
       (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails,
-      e.sandbox IS NULL AS "lacksSandbox"
+      e.sandbox IS NULL AS "lacksSandbox", ${sealedSecretsOf('r.id')} AS sealed, ${bytesOfTeam('r.team_id')} AS stored
     FROM runs r JOIN executions e ON e.run_id = r.id
     WHERE r.id = $1 AND e.id = $2 AND ${isAttempt('e', '$3')} FOR NO KEY UPDATE OF r, e`,
   row: {
@@ -53,11 +55,21 @@ const lockForAgent = defineStatement({
     redaction_tails: json<HeldTexts>(),
     /** True if the worker has not reported the sandbox of the execution yet. */
     lacksSandbox: boolean,
+    sealed: json<SealedSecrets>(),
+    stored: numeric,
   },
 });
 
 /** `superseded`: the execution has ended or was assigned again, so the agent must stop. */
 export type ApplyOutcome = { readonly acknowledged: number } | 'superseded';
+
+/**
+ * The outcome inside of a transaction. `grantedSecrets`: the values that the sandboxes of the run got. They are read after the agent has
+ * sent its request, so they include every value that the request may contain.
+ */
+type ApplyOutcomeWithin =
+  | { readonly acknowledged: number; readonly grantedSecrets: readonly SealedValue[] }
+  | 'superseded';
 
 /**
  * Applies the events that were not applied before, in order, and records the acknowledgement in the same transaction. So an event that is
@@ -66,36 +78,37 @@ export type ApplyOutcome = { readonly acknowledged: number } | 'superseded';
  */
 export async function applyAgentEvents(
   deps: ExecutionDeps,
-  session: RunSession,
+  session: RunIdentity,
   events: readonly AgentEvent[],
 ): Promise<ApplyOutcome> {
-  return await deps.db.transaction((tx) => applyAgentEventsWithin(deps, tx, session, events));
+  const outcome = await deps.db.transaction((tx) => applyAgentEventsWithin(deps, tx, session, events));
+  return outcome === 'superseded' ? outcome : { acknowledged: outcome.acknowledged };
 }
 
 /** Applies events like `applyAgentEvents`, but in the caller's transaction. Locks the rows of the run and the execution. */
 export async function applyAgentEventsWithin(
   deps: ExecutionDeps,
   tx: Queryable,
-  session: RunSession,
+  session: RunIdentity,
   events: readonly AgentEvent[],
-): Promise<ApplyOutcome> {
+): Promise<ApplyOutcomeWithin> {
   const { runId, executionId } = session;
   const [row] = await tx.query(lockForAgent, [runId, executionId, session.tokenHash]);
   if (!row) return 'superseded';
   const { phase, last_agent_seq: lastSeq, redaction_tails: heldTexts } = row;
-  const room = await readTeamRoom(deps, tx, session.teamId);
+  const grantedSecrets = toSealedValues(row.sealed);
+  const room = roomOf(deps, Number(row.stored));
   const plan = planAgentEvents({
     events: await withHeldActions(tx, runId, await nameDeciders(tx, session, events)),
     execution: { phase, lastSeq, heldTexts },
     run: row,
     limits: deps.limits,
     room,
-    redactor: redactorOf(deps, session),
+    redactor: redactorOf(deps, { token: session.token, grantedSecrets }),
     now: new Date(),
   });
-  if (plan === undefined) return { acknowledged: lastSeq };
+  if (plan === undefined) return { acknowledged: lastSeq, grantedSecrets };
   const { acknowledged, transcript, added } = plan;
-  room.take(added.eventBytes + added.transcriptBytes);
   const last = plan.actions.at(-1);
   const ending = last?.kind === 'store_events' ? last : undefined;
   for (const action of ending ? plan.actions.slice(0, -1) : plan.actions)
@@ -112,14 +125,14 @@ export async function applyAgentEventsWithin(
       leaseSeconds: phase === 'stopping' ? 0 : deps.timing.leaseSeconds,
     },
   );
-  return { acknowledged };
+  return { acknowledged, grantedSecrets };
 }
 
 /** Executes one action of a plan. */
 async function carryOut(
   deps: ExecutionDeps,
   tx: Queryable,
-  run: { readonly session: RunSession; readonly idleSeconds: number | null; readonly lacksSandbox: boolean },
+  run: { readonly session: RunIdentity; readonly idleSeconds: number | null; readonly lacksSandbox: boolean },
   action: EventAction,
 ): Promise<void> {
   const { session, idleSeconds } = run;
@@ -158,7 +171,7 @@ async function carryOut(
 async function startRun(
   deps: ExecutionDeps,
   tx: Queryable,
-  { session, lacksSandbox }: { readonly session: RunSession; readonly lacksSandbox: boolean },
+  { session, lacksSandbox }: { readonly session: RunIdentity; readonly lacksSandbox: boolean },
   { assignmentId, harness, modelId }: Extract<EventAction, { kind: 'start_run' }>,
 ): Promise<void> {
   const { runId, executionId } = session;
@@ -179,7 +192,7 @@ type Decided = Extract<AgentEvent, { readonly type: 'decided' }>;
  */
 async function nameDeciders(
   tx: Queryable,
-  session: Pick<RunSession, 'runId' | 'teamId'>,
+  session: Pick<RunIdentity, 'runId' | 'teamId'>,
   events: readonly AgentEvent[],
 ): Promise<readonly AgentEvent[]> {
   const ids = events.flatMap((event) => (event.type === 'decided' ? (event.follow_up_id ?? []) : []));

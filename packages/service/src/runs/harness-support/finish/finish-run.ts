@@ -1,4 +1,4 @@
-import type { FinishTask } from '@runyard/contract/agent/finish-task';
+import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent/finish-task';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
 import type { ErrorDetail } from '@runyard/contract/wire/errors';
@@ -29,23 +29,29 @@ interface Input {
  * changes nothing if the run was cancelled, timed out or got another execution, or if the same turn was already reported. The caller has
  * locked the run's row.
  */
-export async function finishRun(deps: ExecutionDeps, tx: Queryable, input: Input): Promise<void> {
+export async function finishRun(
+  deps: ExecutionDeps,
+  tx: Queryable,
+  input: Input,
+): Promise<FinishTaskResponse['next'] | undefined> {
   const { report } = input;
   const turn = report.turn ?? 1;
   const before = await recordFinishedTurn(tx, { ...input, turn });
-  if (!before?.is_current || before.finished_turns >= turn) return;
+  if (!before?.is_current || before.finished_turns >= turn) return undefined;
   // Change nothing in two cases: the turn ended with an open request, whose answer begins the next turn, or a stopping agent only
   // confirms that it exits.
-  if (before.state === 'BLOCKED' && (report.success || before.phase !== 'idle')) return;
+  if (before.state === 'BLOCKED' && (report.success || before.phase !== 'idle')) return undefined;
   if (isTerminal(before.state)) {
     // If a turn in the sandbox of a failed setup ended with an open request, or if the sandbox is stopping, change nothing.
-    if (before.phase !== 'running') return;
+    if (before.phase !== 'running') return undefined;
     if (!before.has_debug_followups) await endDebugTurn(deps, tx, input);
-    return;
+    return undefined;
   }
   const canContinue = report.success || !report.error?.code;
-  if (before.state === 'INPROGRESS' && before.has_followups && canContinue) return;
-  await (report.success ? endInSuccess(deps, tx, input, before) : endInFailure(deps, tx, input, before));
+  if (before.state === 'INPROGRESS' && before.has_followups && canContinue) return undefined;
+  if (report.success) return await endInSuccess(deps, tx, input, before);
+  await endInFailure(deps, tx, input, before);
+  return undefined;
 }
 
 async function endInSuccess(
@@ -53,12 +59,13 @@ async function endInSuccess(
   tx: Queryable,
   { runId, executionId, report }: Input,
   { idle_seconds }: FinishedTurn,
-): Promise<void> {
+): Promise<FinishTaskResponse['next'] | undefined> {
   // A person who interrupts a turn usually sends a follow-up, so the sandbox stays, even if the configured idle time is 0.
   const configured = report.interrupted ? idle_seconds || null : idle_seconds;
   const args = { stop_seconds: deps.timing.leaveSeconds, idle_seconds: configured ?? deps.timing.idleSeconds };
   const payload = { summary: report.summary, ...(report.interrupted ? { interrupted: true } : {}) };
-  await succeed(tx, { runId, executionId, args, payload });
+  if (!(await succeed(tx, { runId, executionId, args, payload }))) return undefined;
+  return args.idle_seconds > 0 ? 'wait' : 'leave';
 }
 
 async function endInFailure(

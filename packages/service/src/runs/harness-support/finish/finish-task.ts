@@ -9,7 +9,7 @@ import { headOf } from '../../conversations/output.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { endSandboxWithin } from '../../executions/reconcile/sandbox-end.ts';
 import { AttemptOver, lockAttempt } from '../../executions/run-tokens/attempt.ts';
-import type { RunSession } from '../../executions/run-tokens/sessions.ts';
+import type { RunIdentity, RunSession } from '../../executions/run-tokens/sessions.ts';
 import type { Phase } from '../../executions/transitions/transition.ts';
 import { keepEmptyWorkspaceWithin } from '../../files/workspaces/keep.ts';
 import { applyAgentEventsWithin } from '../events/apply-agent-events.ts';
@@ -49,12 +49,13 @@ export async function finishTask(
 async function finishTaskWithin(
   deps: ExecutionDeps,
   tx: Queryable,
-  session: RunSession,
+  session: Pick<RunSession, 'runId' | 'executionId' | 'token' | 'grantedSecrets'>,
   report: Report,
 ): Promise<FinishTaskResponse['next']> {
   const clean = withShortTexts(withoutSecrets(deps, session, report));
   const { runId, executionId } = session;
-  await finishRun(deps, tx, { runId, executionId, report: clean });
+  const next = await finishRun(deps, tx, { runId, executionId, report: clean });
+  if (next !== undefined) return next;
   const [row] = await tx.query(readPhase, [executionId]);
   return row?.phase === 'idle' || row?.phase === 'running' ? 'wait' : 'leave';
 }
@@ -65,16 +66,16 @@ async function finishTaskWithin(
  */
 export async function finishTaskWithEvents(
   deps: ExecutionDeps & { readonly blobs: BlobStore },
-  session: RunSession,
+  session: RunIdentity,
   { events = [], workspace, ...report }: FinishTask,
 ): Promise<FinishTaskResponse> {
   const { unused, ...outcome } = await deps.db.transaction(async (tx) => {
-    const stored =
-      events.length === 0 ? await lockAttempt(tx, session) : await applyAgentEventsWithin(deps, tx, session, events);
+    const stored = await applyAgentEventsWithin(deps, tx, session, events);
     if (stored === 'superseded') throw new AttemptOver('superseded');
+    const { acknowledged, grantedSecrets } = stored;
     const unused = workspace === 'empty' ? await keepEmptyWorkspaceWithin(tx, session, { turn: report.turn ?? 1 }) : [];
-    const next = await finishTaskWithin(deps, tx, session, report);
-    return { next, unused, ...(typeof stored === 'string' ? {} : stored) };
+    const next = await finishTaskWithin(deps, tx, { ...session, grantedSecrets }, report);
+    return { next, unused, ...(events.length === 0 ? {} : { acknowledged }) };
   });
   for (const key of unused) await deps.blobs.delete(key);
   return outcome;

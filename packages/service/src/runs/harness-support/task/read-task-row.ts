@@ -20,7 +20,7 @@ import {
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import type { RunRights } from '../../../team/access/contents/run-rights.ts';
-import { readProfiles } from '../../../team/access/profiles.ts';
+import { type NameAndAddress, nameAndAddressOf } from '../../../team/access/profiles.ts';
 import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
@@ -37,7 +37,7 @@ const readTask = defineStatement({
     SELECT r.title, r.prompt, r.mode, r.config, r.contents, ${unexpectedPool('r', 'own')} AS pool, r.rights, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ${endStates} ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, ${lastFresh('r.id', 'own.number')} AS fresh_number, own.resumes, own.loss_message,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
-      r.harness, r.executor_kind, r.executor_uid, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
+      r.harness, r.executor_kind, r.executor_uid, ${nameAndAddressOf('r.executor_kind', 'r.executor_uid', 'r.team_id')} AS executor_name, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
       CASE WHEN ${configOfRun('env', 'r')} IS NOT NULL THEN env.uid END AS environment_uid, ${configOfRun('env', 'r')} AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments,
       CASE WHEN ${isAttempt('own', '$3')} THEN own.phase END AS phase, own.started_at IS NOT NULL AS has_started, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
@@ -76,6 +76,7 @@ const readTask = defineStatement({
     /** Kind of the run's executor: the person or service account whose access the run uses. */
     executor_kind: text<RunActor['kind']>(),
     executor_uid: text(),
+    executor_name: nullable(json<NameAndAddress>()),
     conversation_id: uuid,
     model_id: text(),
     /** Model with which the run was created, if the run uses another model because of an outage; otherwise NULL. */
@@ -137,17 +138,15 @@ export async function readTaskRow(
 }
 
 /**
- * Reads the author of a run's commits: the run's executor. If the service knows no mail address of the executor, the author gets an address
+ * Returns the author of a run's commits: the run's executor. If the service knows no mail address of the executor, the author gets an address
  * that receives no mail. `baseUrl`: origin of the service.
  */
-export async function readAuthor(
-  db: Queryable,
-  teamId: string,
-  executor: RunActor,
+export function authorOf(
+  { executor_uid: uid, executor_name: known }: Pick<TaskRow, 'executor_uid' | 'executor_name'>,
   baseUrl: string,
-): Promise<TaskAuthor> {
-  const { display_name: name = executor.uid, email } = (await readProfiles(db, teamId, [executor]))(executor);
-  return { name, email: email ?? `${executor.uid}@noreply.${new URL(baseUrl).hostname}` };
+): TaskAuthor {
+  const email = known?.email ?? `${uid}@noreply.${new URL(baseUrl).hostname}`;
+  return { name: known?.display_name ?? uid, email };
 }
 
 /** Returns the member of a task that says how often the agent takes checkpoints. */

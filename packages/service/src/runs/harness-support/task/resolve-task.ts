@@ -23,7 +23,7 @@ import type { ExecutionTiming } from '../../executions/deps.ts';
 import { readAllowedForRun } from '../../executions/held-actions/held-actions.ts';
 import { claimForAgent } from '../../executions/lease/agent-lease.ts';
 import { noteClones, readPersonalClones } from '../../executions/run-tokens/personal-clones.ts';
-import { readCodeHostUser, readPresentContents } from '../../executions/run-tokens/present-rights.ts';
+import { codeHostUserOf, readCodeHostUser, readPresentContents } from '../../executions/run-tokens/present-rights.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/read.ts';
 import { workspaceOfConversation } from '../../files/workspaces/of-conversation.ts';
@@ -33,7 +33,7 @@ import { childRunsOf } from '../../runs/tree/permission.ts';
 import { chooseTaskModel } from './choose-task-model.ts';
 import { contentsForSecrets, grantSecrets, readSecretsInFiles, secretsOfTask } from './grant-secrets.ts';
 import { mcpServersOfTask } from './mcp-servers-of-task.ts';
-import { checkpointsOf, lossOf, readAuthor, readTaskRow, type TaskRow } from './read-task-row.ts';
+import { authorOf, checkpointsOf, lossOf, readTaskRow, type TaskRow } from './read-task-row.ts';
 import { findRefused, isReadByPerson, nameKeptObjects } from './repositories-of-task.ts';
 import { membersOfSkills, promptOfSkill, skillsOfTask } from './skills-of-task.ts';
 
@@ -115,12 +115,10 @@ export async function resolveTask(
   }
   const resolved = resolution.ok ? resolution.model : undefined;
   const model = resolved?.agentModel;
-  const executor = { kind: row.executor_kind, uid: row.executor_uid };
   const isFresh = row.fresh_number > 0;
   const isFirst = row.continues === null && row.resumes === null && !isFresh;
   const isUsable = row.environment_id === null || row.environment_uid !== null;
-  const [author, { workspace: ofRun, ...restorable }, ofConversation] = await Promise.all([
-    readAuthor(db, session.teamId, executor, deps.baseUrl()),
+  const [{ workspace: ofRun, ...restorable }, ofConversation] = await Promise.all([
     workspaceToRestore(db, session.runId, { ...row, fresh: row.fresh_number }),
     isFirst && isUsable && row.has_earlier ? workspaceOfConversation(db, session) : undefined,
   ]);
@@ -137,7 +135,7 @@ export async function resolveTask(
   const usable = await secretsOfTask(deps, session, { ...row, contents: contentsForSecrets(row, present) });
   if (usable.kind === 'refused') return { kind: 'secret_unusable', message: usable.message };
   const { secrets } = usable;
-  const user = await readCodeHostUser(db, session);
+  const user = await codeHostUserOf(db, session, present);
   const mcp = await mcpServersOfTask(deps, session.teamId, row.config, row.contents, {
     secrets: secretsByForm(secrets),
     whyNotStored: user.without?.team,
@@ -234,7 +232,7 @@ export async function resolveTask(
           },
         }
       : {}),
-    author,
+    author: authorOf(row, deps.baseUrl()),
     ...(childRuns ? { child_runs: childRuns } : {}),
     ...(row.parent_id ? { parent_run: { run_id: row.parent_id, title: row.parent_title ?? '' } } : {}),
     repositories: repositories.map((repository) => ({

@@ -18,8 +18,7 @@ import {
 } from '../../webhooks/ingest/authenticate.ts';
 import type { KnownWebhook, WebhookDirectory } from '../../webhooks/ingest/directory.ts';
 import { eventHeadersOf, eventOf, identify, readPayload, signedHashOf } from '../../webhooks/ingest/read-request.ts';
-import type { NotWritten } from '../../webhooks/ingest/write-deliveries.ts';
-import { writeRejection } from '../../webhooks/ingest/write-rejection.ts';
+import { type NotWritten, writeRejection } from '../../webhooks/ingest/write-rejection.ts';
 import type { DeliveryWriter, Gate } from './delivery-queue.ts';
 
 export interface IngestDeps {

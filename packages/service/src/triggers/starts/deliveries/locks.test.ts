@@ -4,7 +4,7 @@ import type { Factory } from '@runyard/contract/factories/factories';
 import { expect, test, vi } from 'vitest';
 import { at, on, testAutomations } from '../../../../test/automations.ts';
 import { openTestService } from '../../../../test/service.ts';
-import type { Database, Queryable } from '../../../platform/store/database/database.ts';
+import type { Database } from '../../../platform/store/database/database.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import type { Author } from '../../../team/access/audit/record.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
@@ -13,7 +13,7 @@ import { applyDefinition } from '../../definitions/apply.ts';
 import { deleteFactory } from '../../factories/factories.ts';
 import { identify } from '../../webhooks/ingest/read-request.ts';
 import { fireDueSchedules } from '../times/fire.ts';
-import { startDeliveriesWith, writeStarting } from './start-deliveries.ts';
+import { writeDeliveries } from './start-deliveries.ts';
 
 const service = await openTestService();
 const { deps } = service;
@@ -30,12 +30,12 @@ const author: Author = {
 };
 
 /** Returns a database that counts how often transactions begin. A transaction that is repeated after a deadlock counts twice. */
-function counting(): { readonly counted: Database; begun(): number } {
+function counting(wrap = (tx: Transaction) => tx): { readonly counted: Database; begun(): number } {
   let begun = 0;
   const transaction = <T>(work: (tx: Transaction) => Promise<T>) =>
     db.transaction<T>((tx) => {
       begun += 1;
-      return work(tx);
+      return work(wrap(tx));
     });
   return { counted: { ...db, transaction }, begun: () => begun };
 }
@@ -121,28 +121,20 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
    * Stops the delivery between its two locks: it has read the automations with a weak lock, which prevents their deletion, and will take
    * the strong locks next.
    */
-  const start = startDeliveriesWith(deps);
-  const startSlowly: typeof start = (tx, feeding) =>
-    start(
-      {
-        ...tx,
-        query: async <Row extends object>(
-          statement: Parameters<Queryable['query']>[0],
-          values?: readonly unknown[],
-        ) => {
-          if (typeof statement === 'object' && statement.name === 'lock_overlaps_of_automations') {
-            reached.resolve();
-            await go.promise;
-          }
-          return await tx.query<Row>(statement, values);
-        },
-      } as Transaction,
-      feeding,
-    );
+  const stopping = (tx: Transaction): Transaction => ({
+    ...tx,
+    query: async (statement: Parameters<Transaction['query']>[0], values?: readonly unknown[]) => {
+      if (typeof statement === 'object' && statement.name === 'lock_overlaps_of_automations') {
+        reached.resolve();
+        await go.promise;
+      }
+      return await tx.query(statement, values);
+    },
+  });
   const known = await deps.webhooks.find(webhook.uid);
   if (!known) throw new Error('the webhook is not known');
   const body = Buffer.from('{}');
-  const delivering = counting();
+  const delivering = counting(stopping);
   const checked = {
     webhook: known,
     id: randomUUIDv7(),
@@ -152,7 +144,7 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
     event: null,
     headers: {},
   };
-  const delivery = delivering.counted.transaction((tx) => writeStarting(tx, startSlowly, [checked]));
+  const delivery = writeDeliveries({ ...deps, db: delivering.counted }, [checked]);
   await reached.promise;
   const changing = counting();
   const changed = change({ counted: changing.counted, factoryUid: factory.uid, uids: [greater, less] });
@@ -162,4 +154,41 @@ test.each<[string, (others: Others) => Promise<unknown>]>([
   await changed;
   expect([delivering.begun(), changing.begun()]).toEqual([1, 1]);
   await db.query('DELETE FROM factories WHERE uid = $1', [factory.uid]);
+});
+
+test('two batches with the same webhooks and automations in opposite orders lock each other out of nothing', async () => {
+  const { body: factory } = await service.request<Factory>('POST', '/factory', { body: { name: 'F' } });
+  const { create } = testAutomations(service, factory.uid);
+  const path = `/factory/${factory.uid}/webhooks`;
+  const newWebhook = async () => (await service.request<{ uid: string }>('POST', path, { body: { name: 'W' } })).body;
+  const webhooks = [await newWebhook(), await newWebhook(), await newWebhook()];
+  // Some runs fail, so the batches also count the failures of automations.
+  for (const overlap of ['queue', 'queue', 'allow', 'allow'])
+    await create(webhooks.map(on), { overlap, concurrency_key: 'lane' });
+  await db.query(
+    `UPDATE automations SET agent = 'gone' WHERE uid IN (SELECT max(uid) FROM automations GROUP BY overlap)`,
+  );
+  const batchOf = async (uids: readonly string[], round: number) =>
+    await Promise.all(
+      uids.map(async (uid) => {
+        const known = await deps.webhooks.find(uid);
+        if (!known) throw new Error('the webhook is not known');
+        const body = Buffer.from(JSON.stringify({ lane: round }));
+        const identity = identify(known, { 'x-service-delivery-id': `${round} ${Math.random()}` }, body);
+        const payload = JSON.parse(String(body)) as unknown;
+        return { webhook: known, id: randomUUIDv7(), body, payload, identity, event: null, headers: {} };
+      }),
+    );
+  const uids = webhooks.map(({ uid }) => uid);
+  const writing = counting();
+  const before = 'SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()';
+  const [{ deadlocks } = { deadlocks: -1 }] = await db.query<{ deadlocks: number }>(before);
+  const rounds = 8;
+  for (let round = 0; round < rounds; round += 1) {
+    const batches = [await batchOf(uids, round), await batchOf(uids.toReversed(), round)];
+    const written = await Promise.all(batches.map((batch) => writeDeliveries({ ...deps, db: writing.counted }, batch)));
+    expect(written.flat()).toEqual(Array(6).fill({ kind: 'accepted' }));
+  }
+  expect(writing.begun()).toBe(2 * rounds);
+  expect(await db.query(before)).toEqual([{ deadlocks }]);
 });

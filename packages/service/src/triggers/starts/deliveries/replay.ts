@@ -2,11 +2,12 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { WebhookDelivery } from '@runyard/contract/webhooks/webhooks';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { withinTransaction } from '../../../platform/store/database/transaction.ts';
+import type { SubmitDeps } from '../../../runs/runs/submit/prepare.ts';
 import { type Author, recordChange } from '../../../team/access/audit/record.ts';
 import type { WebhookDirectory } from '../../webhooks/ingest/directory.ts';
 import { identityOfReplay, parsePayload } from '../../webhooks/ingest/read-request.ts';
 import { readWebhookDelivery } from '../../webhooks/log/deliveries.ts';
-import { type StartDeliveries, writeStarting } from './start-deliveries.ts';
+import { writeDelivery } from './start-deliveries.ts';
 
 /** `no_payload`: the delivery was not accepted, or its payload is no longer stored. `disabled`: the webhook accepts no deliveries. */
 export type ReplayOutcome =
@@ -14,9 +15,8 @@ export type ReplayOutcome =
   | { readonly kind: 'not_found' | 'no_payload' | 'disabled' }
   | { readonly kind: 'rate_limited'; readonly retryAfterMs: number };
 
-export interface ReplayDeps {
-  readonly directory: WebhookDirectory;
-  readonly startDeliveries: StartDeliveries;
+export interface ReplayDeps extends SubmitDeps {
+  readonly webhooks: WebhookDirectory;
 }
 
 /**
@@ -25,7 +25,7 @@ export interface ReplayDeps {
  */
 export async function replayDelivery(
   tx: Queryable,
-  { directory, startDeliveries }: ReplayDeps,
+  deps: ReplayDeps,
   by: Author,
   webhookUid: string,
   deliveryId: string,
@@ -35,7 +35,7 @@ export async function replayDelivery(
   if (!original.payload) return { kind: 'no_payload' };
   // Another process may have changed the webhook since this process read it. In this case, the second attempt reads the webhook again.
   for (const _ of ['known', 'read again']) {
-    const webhook = await directory.find(webhookUid);
+    const webhook = await deps.webhooks.find(webhookUid);
     if (!webhook) return { kind: 'disabled' };
     const payload = parsePayload(original.payload, webhook.sender);
     if (!payload.ok) return { kind: 'no_payload' };
@@ -50,11 +50,9 @@ export async function replayDelivery(
       headers: original.headers,
       replayOf: deliveryId,
     };
-    const [written = { kind: 'changed' as const }] = await withinTransaction(tx, (part) =>
-      writeStarting(part, startDeliveries, [delivery]),
-    );
+    const written = await withinTransaction(tx, (part) => writeDelivery(deps, part, delivery));
     if (written.kind === 'full') return { kind: 'rate_limited', retryAfterMs: written.waitMs };
-    if (written.kind === 'changed') directory.forget(webhookUid);
+    if (written.kind === 'changed') deps.webhooks.forget(webhookUid);
     else {
       const made = await readWebhookDelivery(tx, webhookUid, id);
       if (!made) throw new Error('the replay was not written');

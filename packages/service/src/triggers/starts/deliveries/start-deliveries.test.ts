@@ -12,7 +12,7 @@ import { testWebhooks } from '../../../../test/webhooks.ts';
 import { identify } from '../../webhooks/ingest/read-request.ts';
 import { cancelReplaced } from '../replace.ts';
 import { startWaiting } from '../settle.ts';
-import { writeStarting } from './start-deliveries.ts';
+import { writeDeliveries } from './start-deliveries.ts';
 
 const service = await openTestService();
 const { deps } = service;
@@ -35,7 +35,7 @@ async function deliver(members: Record<string, unknown>, payloads: readonly unkn
     const identity = identify(known, {}, body, payload);
     return { webhook: known, id: randomUUIDv7(), body, payload, identity, event: null, headers: {} };
   });
-  const write = () => db.transaction((tx) => writeStarting(tx, deps.startDeliveries, deliveries));
+  const write = () => writeDeliveries(deps, deliveries);
   return { uid, webhook, write };
 }
 

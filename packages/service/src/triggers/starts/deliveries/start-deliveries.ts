@@ -1,5 +1,6 @@
-/** Writes deliveries that may start runs, together with the runs of the automations that they match. */
+/** Writes deliveries together with the runs of the automations that they match. */
 import type { AutomationOutcome } from '@runyard/contract/webhooks/webhooks';
+import { sqlState } from '../../../platform/store/database/connections.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
 import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import type { SubmitDeps } from '../../../runs/runs/submit/prepare.ts';
@@ -8,55 +9,49 @@ import { type CountedFailure, countAtCommit, disabledReason } from '../../automa
 import { type FedAutomation, laneOf, type Mismatch, matcherOf, readFedBy } from '../../automations/match.ts';
 import { noticePushes } from '../../definitions/source/pushes.ts';
 import { insertStarts, type NewStart, startsParameter } from '../../history/write.ts';
-import type { KnownWebhook } from '../../webhooks/ingest/directory.ts';
 import {
   type AcceptedDelivery,
-  type DeliveryRows,
-  type FeedingDelivery,
+  type CheckedDelivery,
+  deliveryParameters,
+  insertDeliveries,
   insertDeliveryRows,
-  makeDeliveryRows,
   type TakenDelivery,
   takeDeliveries,
+  toAccepted,
+  toWritten,
+  type Written,
 } from '../../webhooks/ingest/take-deliveries.ts';
 import { tellFollowers } from '../../webhooks/ingest/tell-followers.ts';
-import type { CheckedDelivery, NotWritten, Written } from '../../webhooks/ingest/write-deliveries.ts';
-import { explainRefusal } from '../../webhooks/ingest/write-rejection.ts';
 import { countsPassing, ownerFromAutomation } from '../decide/owner.ts';
-import { type Candidate, outcomeOf, resultOf, runsOf, type Started, startAll } from '../decide/start.ts';
-
-/**
- * Starts the runs of the automations that match accepted deliveries of one team, in the transaction. Returns for each delivery whether
- * an automation selects its webhook. Adds the outcomes to `rows`. If it writes runs, it also stores these rows, in the same statement.
- */
-type StartAccepted = (deliveries: readonly AcceptedDelivery[], rows: DeliveryRows) => Promise<readonly boolean[]>;
-
-/**
- * Reads the automations for deliveries that the transaction may accept, and returns the function that starts the runs of those that it
- * accepts. Sends its first statement at once, so that the caller can send others with it. If the transaction is rolled back, the
- * caller may pass the same deliveries again. If the returned function throws, the deliveries are rolled back, and their senders get an
- * error.
- */
-export type StartDeliveries = (tx: Transaction, deliveries: readonly FeedingDelivery[]) => Promise<StartAccepted>;
-
-/** Makes the function that starts the runs of deliveries. */
-export function startDeliveriesWith(deps: SubmitDeps): StartDeliveries {
-  return async (tx, feeding) => {
-    const fed = await readFedBy(tx, feeding);
-    return async (deliveries, rows) =>
-      fed.length === 0 ? deliveries.map(() => false) : await startFed(deps, tx, fed, deliveries, rows);
-  };
-}
+import {
+  type Candidate,
+  outcomeOf,
+  resultOf,
+  runsOf,
+  type StartDeps,
+  type Started,
+  startAll,
+  Unprepared,
+} from '../decide/start.ts';
 
 /**
  * Locks automations whose policy limits the live runs. If two deliveries arrive at once, the second transaction waits and then counts
  * the run of the first. All transactions lock automations in the order of the UIDs. Automations that allow overlap are not locked, so
- * their deliveries do not wait for each other.
+ * their deliveries do not wait for each other. From now on, the transaction waits at most the time $2 for each lock; 0: without a limit.
  */
 const lockOverlaps = defineStatement({
   name: 'lock_overlaps_of_automations',
-  text: 'SELECT uid FROM automations WHERE uid = ANY($1::text[]) ORDER BY uid FOR NO KEY UPDATE',
+  text: `
+    WITH patience AS MATERIALIZED (SELECT set_config('lock_timeout', $2, true))
+    SELECT a.uid FROM patience, automations a WHERE a.uid = ANY($1::text[]) ORDER BY a.uid FOR NO KEY UPDATE OF a`,
   row: { uid: text() },
 });
+const lockFreeOverlaps = defineStatement({
+  name: 'lock_free_overlaps_of_automations',
+  text: 'SELECT uid FROM automations WHERE uid = ANY($1::text[]) ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED',
+  row: { uid: text() },
+});
+const lockTimeout = '55P03';
 
 /** Writes runs, their starts (parameter $4) and their deliveries ($5 to $7). */
 const insertRunsAndStarts = defineInsertRuns(
@@ -84,55 +79,23 @@ function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Ma
     });
 }
 
-async function startFed(
-  deps: SubmitDeps,
-  tx: Transaction,
-  fed: readonly FedAutomation[],
-  deliveries: readonly AcceptedDelivery[],
-  rows: DeliveryRows,
-): Promise<boolean[]> {
-  const matched = deliveries.map((delivery) => matchAll(delivery, fed));
-  const matches = matched.flat().filter(({ mismatch }) => mismatch === undefined);
-  const exclusive = matches.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid);
-  if (exclusive.length > 0) await tx.query(lockOverlaps, [[...new Set(exclusive)]]);
-  const owners = new Map(fed.map((row) => [row.uid, ownerFromAutomation(row, row.may_start, row.agent_of_run)]));
-  const candidates = matches.flatMap(({ delivery, row }): Candidate[] => {
-    const owner = owners.get(row.uid);
-    return owner ? [{ owner, event: { kind: 'delivery', delivery }, lane: laneOf(row, delivery.payload) }] : [];
-  });
-  const started = await startAll(deps, tx, candidates);
-  const startedBy = new Map(matches.map((one, index) => [one, started[index]]));
-  rows.note(
-    matched.flatMap((each) => {
-      const outcomes = each.map((one) => outcomeInLog(one, startedBy.get(one)));
-      const id = each[0]?.delivery.deliveryId;
-      return id === undefined ? [] : [{ id, runs: outcomes.flatMap(({ run_id: runId }) => runId ?? []), outcomes }];
-    }),
-  );
-  if (started.length > 0) writeAtCommit(tx, candidates, started, rows);
-  countResults(tx, matches, startedBy);
-  return matched.map((each) => each.length > 0);
+/** What earlier transactions for the same deliveries have found. */
+interface Earlier {
+  /** Why the starts of automations must wait, by the UIDs of the automations. */
+  readonly held: Map<string, string>;
+  /** Maximum wait for a lock; '0': no maximum; undefined: a wait was in vain, so the starts of locked automations must wait. */
+  patience: '2s' | '0' | undefined;
 }
 
-/** Writes the runs and starts together with the deliveries, in one statement. */
-function writeAtCommit(
-  tx: Transaction,
-  candidates: readonly Candidate[],
-  started: readonly Started[],
-  rows: DeliveryRows,
-): void {
-  const starts = candidates.flatMap(({ owner, event, lane }, index): NewStart[] => {
-    const one = started[index];
-    if (!one || event.kind !== 'delivery') return [];
-    const { webhookUid, deliveryId } = event.delivery;
-    return [{ automationUid: owner.owner, event: { webhookUid, deliveryId }, lane, result: outcomeOf(one) }];
-  });
-  const runs = runsOf(started);
-  tx.atCommit(insertRunsAndStarts, [...parametersOfRuns(runs), startsParameter(starts), ...rows.take()]);
-  countCreated(
-    tx,
-    runs.map(({ run }) => run),
-  );
+/** Locks the automations that limit overlap. Adds those that other transactions keep locked to `held`. */
+async function lockLimited(tx: Transaction, matches: readonly Matched[], earlier: Earlier): Promise<void> {
+  const uids = [...new Set(matches.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid))];
+  if (uids.length === 0) return;
+  const { patience } = earlier;
+  const rows = await (patience ? tx.query(lockOverlaps, [uids, patience]) : tx.query(lockFreeOverlaps, [uids]));
+  const locked = new Set(rows.map(({ uid }) => uid));
+  for (const uid of uids)
+    if (!locked.has(uid)) earlier.held.set(uid, 'the automation was locked for 2 s; the service tries again');
 }
 
 /** Returns the outcome of a delivery for an automation, as the log of the webhook shows it. */
@@ -161,67 +124,100 @@ function outcomeInLog({ row, mismatch }: Matched, started: Started | undefined):
  * Counts the failures of each automation in the order of the deliveries. Sends the statements at the end of the transaction and in the
  * order of the automations' UIDs, because all transactions lock automations in this order.
  */
-function countResults(
-  tx: Transaction,
-  matches: readonly Matched[],
-  startedBy: ReadonlyMap<Matched, Started | undefined>,
-): void {
+function countResults(tx: Transaction, matches: readonly Matched[], started: readonly Started[]): void {
   const results = new Map<FedAutomation, (CountedFailure | null)[]>();
-  for (const one of matches) {
-    const started = startedBy.get(one);
-    const result = started && resultOf(started, countsPassing.automation);
-    if (result !== undefined) results.set(one.row, [...(results.get(one.row) ?? []), result]);
+  for (const [index, { row }] of matches.entries()) {
+    const one = started[index];
+    const result = one && resultOf(one, countsPassing.automation);
+    if (result !== undefined) results.set(row, [...(results.get(row) ?? []), result]);
   }
-  for (const [row, own] of [...results].sort(([a], [b]) => compareUids(a.uid, b.uid))) countAtCommit(tx, row, own);
+  for (const [row, own] of [...results].sort(([a], [b]) => (a.uid < b.uid ? -1 : 1))) countAtCommit(tx, row, own);
 }
 
-const compareUids = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0);
-
-/** Writes deliveries and starts the runs of the automations that they match, in the transaction of the caller. */
-export async function writeStarting(
+/**
+ * Writes deliveries and starts the runs of the automations that they match, in the transaction of the caller. One statement, which is
+ * sent together with COMMIT, writes the deliveries with their outcomes, the starts and the runs. Throws `Unprepared` if runs could not be
+ * prepared.
+ */
+async function writeStarting(
+  deps: SubmitDeps,
   tx: Transaction,
-  startDeliveries: StartDeliveries,
   deliveries: readonly CheckedDelivery[],
-): Promise<(Written | NotWritten)[]> {
-  const candidates = deliveries.filter(({ startsNothing }) => !startsNothing).map(toAccepted);
+  earlier: Earlier,
+) {
+  const feeding = deliveries.filter(({ startsNothing }) => !startsNothing).map(toAccepted);
   // Send the statements of both calls together. The server executes them in this order.
-  const [kinds, startAccepted] = await Promise.all([
-    takeDeliveries(tx, deliveries),
-    candidates.length > 0 ? startDeliveries(tx, candidates) : undefined,
-  ]);
-  const taken = deliveries.flatMap((delivery, index): TakenDelivery[] => {
-    const kind = kinds[index];
-    if (kind === 'ACCEPTED') return [{ delivery, label: kind, reason: delivery.reason ?? null }];
-    return typeof kind === 'object' ? [{ delivery, ...kind }] : [];
+  const [decided, fed] = await Promise.all([takeDeliveries(tx, deliveries), readFedBy(tx, feeding)]);
+  const taken = deliveries.flatMap((delivery, index) => {
+    const one = decided[index];
+    return typeof one === 'object' ? [{ ...one, delivery }] : [];
   });
-  const { rows, writeRest } = makeDeliveryRows(taken);
-  const starting = taken.flatMap(({ delivery, label }) =>
-    label === 'ACCEPTED' && !delivery.startsNothing ? [delivery] : [],
+  const accepted = taken
+    .filter(({ label, delivery }) => label === 'ACCEPTED' && !delivery.startsNothing)
+    .map(({ delivery }) => toAccepted(delivery));
+  const matched = accepted.flatMap((delivery) => matchAll(delivery, fed));
+  const matches = matched.filter(({ mismatch }) => mismatch === undefined);
+  await lockLimited(tx, matches, earlier);
+  const candidates = matches.map(({ delivery, row }): Candidate => {
+    const held = earlier.held.get(row.uid);
+    const owner = ownerFromAutomation(row, row.may_start, row.agent_of_run);
+    const lane = laneOf(row, delivery.payload);
+    return { owner, event: { kind: 'delivery', delivery }, lane, ...(held === undefined ? {} : { held }) };
+  });
+  const started = await startAll(deps, tx, candidates);
+  const startedBy = new Map(matches.map((one, index) => [one, started[index]]));
+  const ofDelivery = Map.groupBy(matched, ({ delivery }) => delivery.deliveryId);
+  const parameters = deliveryParameters(
+    taken.map((each): TakenDelivery => {
+      const own = ofDelivery.get(each.delivery.id) ?? [];
+      return { ...each, outcomes: own.map((one) => outcomeInLog(one, startedBy.get(one))) };
+    }),
   );
-  const accepted = starting.map(toAccepted);
-  const reached = startAccepted && accepted.length > 0 ? await startAccepted(accepted, rows) : [];
-  noticePushes(tx, accepted);
-  for (const [index, { webhook }] of starting.entries()) webhook.hints.feedsAutomations = reached[index] ?? false;
-  writeRest(tx);
-  const refusals = new Map<KnownWebhook, NotWritten>();
-  for (const [index, { webhook }] of deliveries.entries())
-    if (kinds[index] === 'full' && !refusals.has(webhook))
-      refusals.set(webhook, await explainRefusal(tx, webhook, 'delivery'));
-  return deliveries.map(({ webhook }, index) => {
-    if (kinds[index] === 'ACCEPTED') return { kind: 'accepted' };
-    if (typeof kinds[index] === 'object') return { kind: 'duplicate' };
-    return (kinds[index] === 'full' ? refusals.get(webhook) : undefined) ?? { kind: 'changed' };
+  const runs = runsOf(started);
+  const starts = matches.flatMap(({ row, delivery: { webhookUid, deliveryId } }, index): NewStart[] => {
+    const [one, lane = null] = [started[index], candidates[index]?.lane];
+    return one ? [{ automationUid: row.uid, event: { webhookUid, deliveryId }, lane, result: outcomeOf(one) }] : [];
   });
+  if (starts.length > 0)
+    tx.atCommit(insertRunsAndStarts, [...parametersOfRuns(runs), startsParameter(starts), ...parameters]);
+  else if (taken.length > 0) tx.atCommit(insertDeliveries, parameters);
+  countCreated(
+    tx,
+    runs.map(({ run }) => run),
+  );
+  countResults(tx, matches, started);
+  noticePushes(tx, accepted);
+  return decided;
 }
 
-const toAccepted = ({ webhook, id, body, payload, event }: CheckedDelivery): AcceptedDelivery => ({
-  deliveryId: id,
-  webhookUid: webhook.uid,
-  webhookName: webhook.name,
-  factoryUid: webhook.factoryUid,
-  teamId: webhook.teamId,
-  scheme: webhook.scheme,
-  event,
-  body,
-  payload,
-});
+/** Writes one delivery in the transaction of the caller. Throws if the run of an automation cannot be prepared. */
+export async function writeDelivery(deps: SubmitDeps, tx: Transaction, delivery: CheckedDelivery): Promise<Written> {
+  const decided = await writeStarting(deps, tx, [delivery], { held: new Map(), patience: '0' });
+  return (await toWritten(tx, [delivery], decided))[0] ?? { kind: 'changed' };
+}
+
+/**
+ * Writes deliveries and the runs of the automations that they match in one transaction. If the run of an automation cannot be prepared,
+ * repeats the transaction in which the starts of this automation wait: `settle.ts` starts them later. So an automation delays neither
+ * the delivery nor other automations.
+ */
+export async function writeDeliveries(deps: StartDeps, deliveries: readonly CheckedDelivery[]): Promise<Written[]> {
+  const earlier: Earlier = { held: new Map(), patience: '2s' };
+  for (;;) {
+    try {
+      const decided = await deps.db.transaction((tx) => writeStarting(deps, tx, deliveries, earlier));
+      return await toWritten(deps.db, deliveries, decided);
+    } catch (error) {
+      if (error instanceof Unprepared) {
+        for (const [uid, cause] of error.causes) {
+          deps.executionDeps.log.error(
+            { err: cause, automation_id: uid },
+            'the run of a delivery is tried again later',
+          );
+          earlier.held.set(uid, 'the service could not create the run; its log has the reason. It tries again');
+        }
+      } else if (sqlState(error) === lockTimeout && earlier.patience) earlier.patience = undefined;
+      else throw error;
+    }
+  }
+}

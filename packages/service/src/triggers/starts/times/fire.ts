@@ -11,7 +11,7 @@ import { StoreUnavailable } from '../../../platform/store/database/unavailable.t
 import { writeRuns } from '../../../runs/runs/submit/submit.ts';
 import { type AutomationRow, automationColumns, automationRow } from '../../automations/automation-row.ts';
 import { countNow } from '../../automations/failures.ts';
-import { insertStarts, type StartOutcome, skipWaitingStarts, startsParameter } from '../../history/write.ts';
+import { insertStarts, skipWaitingStarts, startsParameter } from '../../history/write.ts';
 import {
   batchSize,
   claimDueSchedule,
@@ -25,6 +25,7 @@ import { nextTime } from '../../schedules/times/next-time.ts';
 import { countsPassing, readOwners, scheduleOfRun } from '../decide/owner.ts';
 import {
   type Candidate,
+  type Failure,
   outcomeOf,
   resultOf,
   runsOf,
@@ -32,16 +33,6 @@ import {
   type Started,
   startAll,
 } from '../decide/start.ts';
-
-/** A fired schedule that the transaction has locked. */
-interface Fired {
-  readonly schedule: DueSchedule;
-  /** Null: there is no next time. */
-  readonly nextRunAt: string | null;
-  readonly result: StartOutcome;
-  /** Whether the result is a failure that counts towards the limit at which the schedule is paused. */
-  readonly counts: boolean;
-}
 
 /** Sets the next times of schedules and writes their starts. */
 const record = defineStatement({
@@ -54,45 +45,27 @@ const record = defineStatement({
   row: { id: uuid, enabled: boolean },
 });
 
-/**
- * Records fires. If a fire causes the pause of its schedule, also ends the waiting starts of the schedule. Throws if another process has changed the
- * next time of one of the schedules.
- */
-async function recordFires(tx: Queryable, fired: readonly Fired[]): Promise<void> {
-  if (fired.length === 0) return;
-  const times = fired.map(({ schedule, nextRunAt, result, counts }) => ({
-    scheduleId: schedule.id,
-    dueAt: schedule.next_run_at,
-    nextRunAt,
-    outcome: result.outcome,
-    reason: result.outcome === 'started' ? undefined : result.reason,
-    failures: counts ? 1 : 0,
-  }));
-  const starts = fired.map(({ schedule, result }) => ({
-    automationUid: schedule.automation_uid,
-    event: { scheduleId: schedule.id, dueAt: schedule.next_run_at },
-    lane: null,
-    result,
-  }));
-  const moved = await tx.query(record, [timesParameter(times), startsParameter(starts)]);
-  if (moved.length !== fired.length) throw new Error('a schedule fired although another process had moved it');
-  await skipWaitingStarts(
-    tx,
-    moved.filter(({ enabled }) => !enabled).map(({ id }) => id),
-  );
-}
-
 export interface FireDeps extends StartDeps {
   readonly log: Logger;
 }
 
-/** Fires a batch of due schedules and creates their runs in one transaction. Returns the number of schedules. */
+/** The result of a schedule whose run cannot be created because of an unexpected error. */
+const unexpected: Failure = {
+  outcome: 'failed',
+  reason: 'the service could not create the run; its log has the reason',
+  passing: true,
+};
+
+/**
+ * Fires a batch of due schedules and creates their runs in one transaction. If this fails unexpectedly, fires each schedule alone.
+ * Returns the number of schedules.
+ */
 export async function fireDueSchedules(deps: FireDeps): Promise<number> {
   let claimed: readonly DueSchedule[] = [];
   try {
     await deps.db.transaction(async (tx) => {
       claimed = await claimDueSchedules(tx);
-      await fireClaimed(deps, tx, claimed);
+      await fire(deps, tx, claimed);
     });
   } catch (error) {
     if (error instanceof StoreUnavailable || claimed.length === 0) throw error;
@@ -113,40 +86,25 @@ export async function fireDueSchedules(deps: FireDeps): Promise<number> {
 
 /** Fires one schedule. If this throws an unexpected error, records a failure of the schedule, so that the schedule does not delay others again. */
 async function fireAlone(deps: FireDeps, id: string): Promise<void> {
+  const fireOne = (failure?: Failure) =>
+    deps.db.transaction(async (tx) => await fire(deps, tx, await claimDueSchedule(tx, id), failure));
   try {
-    await deps.db.transaction(async (tx) => await fireClaimed(deps, tx, await claimDueSchedule(tx, id)));
+    await fireOne();
   } catch (error) {
     if (error instanceof StoreUnavailable) throw error;
     deps.log.error({ err: error, schedule: id }, 'a schedule could not create its run');
-    await deps.db.transaction(async (tx) => {
-      const failed = {
-        outcome: 'failed',
-        reason: 'the service could not create the run; its log has the reason',
-      } as const;
-      const due = await claimDueSchedule(tx, id);
-      const { free } = await lockAutomations(tx, due);
-      await recordFires(
-        tx,
-        free.map((schedule) => ({ schedule, nextRunAt: nextOrNone(schedule), result: failed, counts: true })),
-      );
-    });
+    await fireOne(unexpected);
   }
 }
 
-/** Returns the next time of a schedule that is in the future. Skips times that were missed. Returns null if there is no such time. */
+/**
+ * Returns the next time of a schedule that is in the future, as text. Skips times that were missed. Returns null if there is no such
+ * time. Throws if the time cannot be computed: for example, Node.js may no longer know the time zone.
+ */
 function nextOf(schedule: DueSchedule): string | null {
   const { next_run_at: dueAt, claimed_at: claimedAt } = schedule;
   const next = nextTime(timesOf(schedule), Math.max(Date.parse(claimedAt), Date.parse(dueAt)));
   return next === null ? null : new Date(next).toISOString();
-}
-
-/** Returns the next time, or null if it cannot be computed. For example, Node.js may no longer know the time zone. */
-function nextOrNone(schedule: DueSchedule): string | null {
-  try {
-    return nextOf(schedule);
-  } catch {
-    return null;
-  }
 }
 
 /**
@@ -161,70 +119,68 @@ const lockFired = defineStatement({
   row: automationRow,
 });
 
+/** A schedule that fires. */
+interface Fire {
+  readonly schedule: DueSchedule;
+  /** The locked automation of the schedule; undefined: it is a schedule of the team. */
+  readonly automation: AutomationRow | undefined;
+  readonly nextRunAt: string | null;
+  readonly started: Started;
+}
+
 /**
- * Locks the automations of due schedules. Returns in `free` the schedules that can fire: those without an automation, and those whose
- * automation this transaction has locked.
+ * Fires the schedules that belong to no automation, or to an automation that this transaction can lock: creates their runs, and records
+ * their starts and next times. `failure`: the result to record for all of them; no run is created.
  */
-async function lockAutomations(tx: Transaction, due: readonly DueSchedule[]) {
+async function fire(deps: FireDeps, tx: Transaction, due: readonly DueSchedule[], failure?: Failure): Promise<void> {
   const uids = new Set(due.flatMap(({ automation_uid: uid }) => uid ?? []));
   const automations = uids.size === 0 ? [] : await tx.query(lockFired, [[...uids]]);
-  const locked = new Set(automations.map(({ uid }) => uid));
-  return { automations, free: due.filter(({ automation_uid: uid }) => uid === null || locked.has(uid)) };
-}
-
-/** A schedule that fires, with the row of its automation if it belongs to one. */
-interface Firing {
-  readonly schedule: DueSchedule;
-  readonly automation?: AutomationRow;
-  readonly candidate: Candidate;
-}
-
-/** Returns the schedules that can fire now, with their owners. */
-async function findFiring(tx: Transaction, due: readonly DueSchedule[]): Promise<Firing[]> {
-  const { automations, free } = await lockAutomations(tx, due);
-  const own = free.filter(({ automation_uid: uid }) => uid === null);
-  const owners = await readOwners(tx, own, automations);
-  return free.flatMap((schedule): Firing[] => {
-    const owner = owners.get(schedule.automation_uid ?? schedule.id);
-    if (!owner) return [];
-    const automation = automations.find(({ uid }) => uid === schedule.automation_uid);
-    const candidate: Candidate = { owner, event: { kind: 'time', schedule: scheduleOfRun(schedule) }, lane: null };
-    return [{ schedule, ...(automation ? { automation } : {}), candidate }];
-  });
-}
-
-async function fireClaimed(deps: FireDeps, tx: Transaction, due: readonly DueSchedule[]): Promise<void> {
-  if (due.length === 0) return;
-  const firing = await findFiring(tx, due);
-  const started = await startAll(
-    deps,
-    tx,
-    firing.map(({ candidate }) => candidate),
-  );
+  const automationOf = new Map(automations.map((row) => [row.uid, row]));
+  const free = due.filter(({ automation_uid: uid }) => uid === null || automationOf.has(uid));
+  if (free.length === 0) return;
+  const started = failure ? free.map(() => failure) : await startTimes(deps, tx, free, automations);
   await writeRuns(tx, runsOf(started));
-  const fires = firing.flatMap((each, index): Fire[] => {
+  const fires = free.flatMap((schedule, index): Fire[] => {
     const one = started[index];
-    return one ? [{ ...each, started: one }] : [];
+    const automation = automationOf.get(schedule.automation_uid ?? '');
+    return one
+      ? [{ schedule, automation, nextRunAt: failure ? nextOrNone(schedule) : nextOf(schedule), started: one }]
+      : [];
   });
+  await recordFires(tx, fires, failure ? new Set() : await countOfAutomations(tx, fires));
   afterCommit(tx, () => {
     for (const { schedule } of fires) {
       const lateMs = Date.parse(schedule.claimed_at) - Date.parse(schedule.next_run_at);
       observe('runyard_schedule_lateness_seconds', {}, Math.max(0, lateMs) / 1_000);
     }
   });
-  const stopped = await countOfAutomations(tx, fires);
-  await recordFires(
-    tx,
-    fires.map(({ schedule, started: one }) => ({
-      schedule,
-      nextRunAt: stopped.has(schedule.automation_uid ?? '') ? null : nextOf(schedule),
-      result: outcomeOf(one),
-      counts: resultOf(one, countsPassing.schedule)?.counts ?? false,
-    })),
-  );
 }
 
-type Fire = Firing & { readonly started: Started };
+/** Returns the next time of a schedule, or null if it cannot be computed. */
+function nextOrNone(schedule: DueSchedule): string | null {
+  try {
+    return nextOf(schedule);
+  } catch {
+    return null;
+  }
+}
+
+/** Decides about the times of schedules, and prepares their runs. */
+async function startTimes(
+  deps: FireDeps,
+  tx: Transaction,
+  free: readonly DueSchedule[],
+  automations: readonly AutomationRow[],
+): Promise<Started[]> {
+  const ofTeams = free.filter(({ automation_uid: uid }) => uid === null);
+  const owners = await readOwners(tx, ofTeams, automations);
+  const candidates = free.map((schedule): Candidate => {
+    const owner = owners.get(schedule.automation_uid ?? schedule.id);
+    if (!owner) throw new Error('a schedule has no owner');
+    return { owner, event: { kind: 'time', schedule: scheduleOfRun(schedule) }, lane: null };
+  });
+  return await startAll(deps, tx, candidates);
+}
 
 /** Counts the results of the locked automations. Returns the UIDs of the automations that are disabled now. */
 async function countOfAutomations(tx: Transaction, fires: readonly Fire[]): Promise<Set<string>> {
@@ -238,6 +194,33 @@ async function countOfAutomations(tx: Transaction, fires: readonly Fire[]): Prom
     if (!automation.enabled || !(await countNow(tx, automation, results))) stopped.add(automation.uid);
   }
   return stopped;
+}
+
+/**
+ * Records fires. `stopped`: the automations that are disabled, whose schedules have no next time. If a fire causes the pause of its
+ * schedule, also ends the waiting starts of the schedule. Throws if another process has changed the next time of one of the schedules.
+ */
+async function recordFires(tx: Queryable, fires: readonly Fire[], stopped: ReadonlySet<string>): Promise<void> {
+  const times = fires.map(({ schedule, automation, nextRunAt, started }) => ({
+    scheduleId: schedule.id,
+    dueAt: schedule.next_run_at,
+    nextRunAt: automation && stopped.has(automation.uid) ? null : nextRunAt,
+    outcome: started.outcome,
+    reason: started.outcome === 'started' ? undefined : started.reason,
+    failures: resultOf(started, countsPassing.schedule)?.counts ? 1 : 0,
+  }));
+  const starts = fires.map(({ schedule, started }) => ({
+    automationUid: schedule.automation_uid,
+    event: { scheduleId: schedule.id, dueAt: schedule.next_run_at },
+    lane: null,
+    result: outcomeOf(started),
+  }));
+  const moved = await tx.query(record, [timesParameter(times), startsParameter(starts)]);
+  if (moved.length !== fires.length) throw new Error('a schedule fired although another process had moved it');
+  await skipWaitingStarts(
+    tx,
+    moved.filter(({ enabled }) => !enabled).map(({ id }) => id),
+  );
 }
 
 /** If the next schedule is due within this time, the round waits for it. This time is longer than the pause between two rounds. */

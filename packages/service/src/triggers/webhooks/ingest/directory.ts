@@ -40,11 +40,6 @@ export interface KnownWebhook {
   secrets(): readonly string[];
   /** Until these times of `performance.now()`, the budget of the webhook allows no further delivery or rejection. */
   readonly fullUntil: { deliveries: number; rejections: number };
-  /**
-   * `feedsAutomations`: whether an automation read the last delivery. This is only a hint, which saves a statement if it is right; the
-   * database decides for each delivery.
-   */
-  readonly hints: { feedsAutomations: boolean };
 }
 
 export interface WebhookDirectory {
@@ -93,12 +88,7 @@ function currentSecrets(vault: Vault, row: RowOf<typeof readEnabled>): string[] 
   return row.sealed_secret === null ? [] : [openWebhookSecret(vault, row.uid, row.sealed_secret)];
 }
 
-function toKnown(
-  vault: Vault,
-  row: RowOf<typeof readEnabled>,
-  now: () => number,
-  hints: KnownWebhook['hints'] = { feedsAutomations: false },
-): KnownWebhook {
+function toKnown(vault: Vault, row: RowOf<typeof readEnabled>, now: () => number): KnownWebhook {
   const current = currentSecrets(vault, row);
   const previous =
     row.previous_sealed_secret === null ? [] : [openWebhookSecret(vault, row.uid, row.previous_sealed_secret)];
@@ -116,7 +106,6 @@ function toKnown(
     version: row.version,
     secrets: () => (now() < previousUntil ? [...current, ...previous] : current),
     fullUntil: { deliveries: 0, rejections: 0 },
-    hints,
   };
 }
 
@@ -159,8 +148,7 @@ export async function openWebhookDirectory(
     const before = generation;
     const [row] = await from.query(readEnabled, [uid]);
     if (!row) return null;
-    // If the webhook has not changed, keep the hints of its old entry.
-    const webhook = toKnown(vault, row, now, known.get(uid)?.webhook.hints);
+    const webhook = toKnown(vault, row, now);
     if (before === generation) {
       if (known.size >= maxKnown) known.clear();
       known.set(uid, { webhook, readAtMs: now() });

@@ -1,33 +1,64 @@
-/** Decides which deliveries a transaction accepts, and prepares their rows, which another statement may write. */
+/** Decides which deliveries a transaction accepts, and writes them. */
 import { maxWebhookDeliveriesPerMinute } from '@runyard/contract/limits';
 import type { AutomationOutcome, SignatureSchemeName } from '@runyard/contract/webhooks/webhooks';
 import { bytesArray } from '../../../platform/store/database/bytes-array.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
-import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import type { KnownWebhook } from './directory.ts';
-import type { Identity } from './read-request.ts';
+import type { EventHeaders, Identity } from './read-request.ts';
 import { tellFollowers } from './tell-followers.ts';
-import { type CheckedDelivery, explainSameBytes, findSameBytes, type SignedBytes } from './write-deliveries.ts';
+import { explainRefusal, type NotWritten } from './write-rejection.ts';
 
-/** A delivery that the transaction accepts. */
-export interface AcceptedDelivery {
+/** The hash of a delivery's signed bytes. Another delivery with the same hash within `windowSeconds` seconds is a duplicate. */
+interface SignedBytes {
+  /** SHA-256 */
+  readonly hash: Buffer;
+  readonly windowSeconds: number;
+}
+
+/** A delivery that has passed all checks except those of the budget and for duplicates. */
+export interface CheckedDelivery {
+  readonly webhook: KnownWebhook;
+  readonly id: string;
+  /** The bytes of the JSON as they were received. The run gets them unchanged, as a file. */
+  readonly body: Buffer;
+  /** The parsed body. Numbers that are too large for a double are infinite. Names of members may be any text, even `__proto__`. */
+  readonly payload: unknown;
+  readonly identity: Identity;
+  /** The name of the event, from the header that the webhook or its scheme names; null: there is no name. */
+  readonly event: string | null;
+  /** The headers that are stored with the payload. */
+  readonly headers: EventHeaders;
+  readonly replayOf?: string;
+  /** Set if another delivery with the same signed bytes is a duplicate for some time. Absent: only the identity shows duplicates. */
+  readonly sameBytes?: SignedBytes;
+  /** True: the request is a check of the URL by the provider, so it starts no run. */
+  readonly startsNothing?: true;
+  /** Advice to a person, which the log shows. */
+  readonly reason?: string;
+}
+
+/** A delivery in the form in which automations read it. */
+export interface AcceptedDelivery extends Pick<CheckedDelivery, 'body' | 'payload' | 'event'> {
   readonly deliveryId: string;
   readonly webhookUid: string;
   readonly webhookName: string;
   readonly factoryUid: string;
   readonly teamId: string;
   readonly scheme: SignatureSchemeName | null;
-  /** The name of the event, from the header that the webhook or its scheme names; null: there is no name. */
-  readonly event: string | null;
-  /** The bytes of the JSON as they were received. The run gets them unchanged, as a file. */
-  readonly body: Buffer;
-  /** The parsed body. Numbers that are too large for a double are infinite. Names of members may be any text, even `__proto__`. */
-  readonly payload: unknown;
 }
 
-/** The members of a delivery that decide which automations may read it. */
-export type FeedingDelivery = Pick<AcceptedDelivery, 'webhookUid' | 'factoryUid' | 'scheme'>;
+export const toAccepted = ({ webhook, id, body, payload, event }: CheckedDelivery): AcceptedDelivery => ({
+  deliveryId: id,
+  webhookUid: webhook.uid,
+  webhookName: webhook.name,
+  factoryUid: webhook.factoryUid,
+  teamId: webhook.teamId,
+  scheme: webhook.scheme,
+  event,
+  body,
+  payload,
+});
 
 /**
  * Locks the rows of the webhooks, in the order of their UIDs to prevent deadlocks. No other transaction can use the budgets of these
@@ -47,14 +78,17 @@ const lockWebhooks = defineStatement({
 
 /**
  * Finds out which deliveries are duplicates. This is a separate statement after the locks, so that it sees rows that other
- * transactions wrote while this transaction waited for the locks. `same_bytes`: the earlier accepted delivery with the same signed
- * bytes; NULL: the earlier delivery has the same identity.
+ * transactions wrote while this transaction waited for the locks. `same_bytes`: the last accepted delivery within the window that had
+ * the same signed bytes; NULL: the earlier delivery has the same identity.
  */
 const findAccepted = defineStatement({
   name: 'find_accepted_webhook_deliveries',
   text: `
     SELECT n, same_bytes FROM (
-      SELECT i.n, ${findSameBytes('i')} AS same_bytes,
+      SELECT i.n,
+        (SELECT d.id FROM webhook_deliveries d WHERE d.webhook_uid = i.webhook_uid AND d.signed_hash = i.signed_hash
+          AND d.label = 'ACCEPTED' AND d.received_at > clock_timestamp() - make_interval(secs => i.window_seconds)
+          ORDER BY d.id DESC LIMIT 1) AS same_bytes,
         (SELECT true FROM webhook_deliveries d WHERE d.webhook_uid = i.webhook_uid AND d.identity_hash = i.identity_hash
           AND d.label = 'ACCEPTED' LIMIT 1) IS TRUE AS is_known
       FROM unnest($1::text[], $2::bytea[], $3::bytea[], $4::integer[]) WITH ORDINALITY
@@ -63,24 +97,11 @@ const findAccepted = defineStatement({
   row: { n: integer, same_bytes: nullable(uuid) },
 });
 
-interface Delivery {
-  readonly webhook: Pick<KnownWebhook, 'uid' | 'version'>;
-  readonly id: string;
-  readonly identity: Identity;
-  readonly sameBytes?: SignedBytes;
-}
-
-/** A duplicate. `reason`: why it is a duplicate; null: a delivery with the same identity was accepted. */
-interface Duplicate {
-  readonly label: 'DUPLICATE';
-  readonly reason: string | null;
-}
-
 /**
  * The decision about a delivery. `changed`: the webhook now has another version than when the delivery was authenticated. `full`: the
- * budget of the webhook is used up.
+ * budget of the webhook is used up. Otherwise the transaction must write the delivery, with this label and this reason in the log.
  */
-type Taken = 'ACCEPTED' | Duplicate | 'changed' | 'full';
+type Taken = 'changed' | 'full' | { readonly label: 'ACCEPTED' | 'DUPLICATE'; readonly reason: string | null };
 
 /**
  * Locks the webhooks of the deliveries until the transaction ends, and decides about the deliveries in their order. A delivery is
@@ -88,7 +109,7 @@ type Taken = 'ACCEPTED' | Duplicate | 'changed' | 'full';
  * secret or for a disabled or deleted webhook, even if this process missed the notice of the change. A partial unique index ensures
  * that only one of several deliveries with the same identity is accepted.
  */
-export async function takeDeliveries(tx: Queryable, deliveries: readonly Delivery[]): Promise<Taken[]> {
+export async function takeDeliveries(tx: Queryable, deliveries: readonly CheckedDelivery[]): Promise<Taken[]> {
   const uids = [...new Set(deliveries.map(({ webhook }) => webhook.uid))];
   const [rows, acceptedEarlier] = await Promise.all([
     tx.query(lockWebhooks, [uids]),
@@ -103,7 +124,7 @@ export async function takeDeliveries(tx: Queryable, deliveries: readonly Deliver
   const known = new Map(acceptedEarlier.map(({ n, same_bytes: id }) => [n - 1, id]));
   const seen = new Set<string>();
   const accepted = new Map<string, string>();
-  return deliveries.map(({ webhook, id, identity, sameBytes }, index): Taken => {
+  return deliveries.map(({ webhook, id, identity, sameBytes, reason = null }, index): Taken => {
     const row = locked.get(webhook.uid);
     if (!row?.enabled || row.version !== webhook.version) return 'changed';
     row.room -= 1;
@@ -113,18 +134,18 @@ export async function takeDeliveries(tx: Queryable, deliveries: readonly Deliver
     const same = known.get(index) ?? (ofBytes ? accepted.get(ofBytes) : undefined);
     const isKnown = known.has(index) || seen.has(key) || same !== undefined;
     seen.add(key);
-    if (isKnown)
-      return { label: 'DUPLICATE', reason: same && sameBytes ? explainSameBytes(same, sameBytes.windowSeconds) : null };
+    if (isKnown) return { label: 'DUPLICATE', reason: same && sameBytes ? sameBytesReason(same, sameBytes) : null };
     if (ofBytes) accepted.set(ofBytes, id);
-    return 'ACCEPTED';
+    return { label: 'ACCEPTED', reason };
   });
 }
 
-const perMinute = maxWebhookDeliveriesPerMinute;
+const sameBytesReason = (earlierId: string, { windowSeconds }: SignedBytes): string =>
+  `the delivery ${earlierId} had the same signed bytes. The signature does not cover the id, so equal bytes count once in ${windowSeconds} s (duplicate_window_seconds)`;
 
 /**
  * Returns the SQL of two common table expressions: the first writes deliveries, the second counts them in the budgets of their
- * webhooks. The transaction has locked these webhooks. The arguments name the SQL parameters with the values of `DeliveryRows.take`.
+ * webhooks. The transaction has locked these webhooks. The arguments name the SQL parameters with the values of `deliveryParameters`.
  */
 export const insertDeliveryRows = (rows: string, payloads: string, budgets: string): string => `
     webhook_delivery AS (
@@ -138,46 +159,28 @@ export const insertDeliveryRows = (rows: string, payloads: string, budgets: stri
         JOIN unnest(${payloads}::bytea[]) WITH ORDINALITY AS p(payload, n) ON p.n = i.n
     ), webhook_budget AS (
       UPDATE webhooks w SET payload_bytes = w.payload_bytes + b.bytes,
-        recent = (w.recent || array_fill(clock_timestamp(), ARRAY[b.count]))[greatest(1, cardinality(w.recent) + b.count - ${perMinute - 1}):]
+        recent = (w.recent || array_fill(clock_timestamp(), ARRAY[b.count]))[greatest(1, cardinality(w.recent) + b.count - ${maxWebhookDeliveriesPerMinute - 1}):]
       FROM jsonb_to_recordset(${budgets}::jsonb) AS b(uid text, count integer, bytes bigint) WHERE w.uid = b.uid
     )`;
 
-const insert = defineStatement({
+/** Writes deliveries that start nothing. The parameters are the values of `deliveryParameters`. */
+export const insertDeliveries = defineStatement({
   name: 'insert_webhook_deliveries',
   text: `WITH ${insertDeliveryRows('$1', '$2', '$3')} SELECT ${tellFollowers}`,
   row: {},
 });
 
-/** The ids of the runs that a delivery has started, and its outcome for each automation that selects its webhook. */
-interface OutcomeOfDelivery {
-  readonly id: string;
-  readonly runs: readonly string[];
+/** A delivery that the transaction writes. */
+export interface TakenDelivery extends Exclude<Taken, string> {
+  readonly delivery: CheckedDelivery;
+  /** The outcome for each automation that selects the webhook. */
   readonly outcomes: readonly AutomationOutcome[];
 }
 
-/** A delivery that the transaction writes, as accepted or as a duplicate. */
-export interface TakenDelivery {
-  readonly delivery: CheckedDelivery;
-  readonly label: 'ACCEPTED' | 'DUPLICATE';
-  /** The reason that the log shows; null: the log shows no reason. */
-  readonly reason: string | null;
-}
-
-/**
- * The rows of the deliveries to write. If a statement writes the runs of deliveries, it also writes these rows, with
- * `insertDeliveryRows`. So each row is written once, together with its outcomes.
- */
-export interface DeliveryRows {
-  /** Adds outcomes to rows that are not written yet. */
-  note(outcomes: readonly OutcomeOfDelivery[]): void;
-  /** Returns the values of the SQL parameters of `insertDeliveryRows`, for all rows that were not taken before. */
-  take(): [rows: string, payloads: Buffer, budgets: string];
-}
-
-function toRow({ delivery, label, reason }: TakenDelivery, n: number, outcome: OutcomeOfDelivery | undefined) {
+function toRow({ delivery, label, reason, outcomes }: TakenDelivery, index: number) {
   const { id, webhook, body, identity, replayOf, event, headers, sameBytes } = delivery;
   return {
-    n,
+    n: index + 1,
     id,
     webhook_uid: webhook.uid,
     team_id: webhook.teamId,
@@ -186,49 +189,44 @@ function toRow({ delivery, label, reason }: TakenDelivery, n: number, outcome: O
     identity: identity.text,
     identity_hash: identity.hash.toString('hex'),
     replay_of: replayOf,
-    runs: outcome?.runs ?? [],
-    outcomes: outcome?.outcomes ?? [],
+    runs: outcomes.flatMap(({ run_id: runId }) => runId ?? []),
+    outcomes,
     reason,
     provider_event: event,
     ...(label === 'ACCEPTED' ? { headers, signed_hash: sameBytes?.hash.toString('hex') } : {}),
   };
 }
 
-function budgetsOf(taken: readonly TakenDelivery[]) {
-  const budgets = new Map<string, { uid: string; count: number; bytes: number }>();
-  for (const { delivery } of taken) {
-    const { uid } = delivery.webhook;
-    const budget = budgets.get(uid) ?? { uid, count: 0, bytes: 0 };
-    budget.count += 1;
-    budget.bytes += delivery.body.length;
-    budgets.set(uid, budget);
-  }
-  return [...budgets.values()];
+/** Returns the values of the SQL parameters of `insertDeliveryRows`. */
+export function deliveryParameters(taken: readonly TakenDelivery[]): unknown[] {
+  const ofWebhook = Map.groupBy(taken, ({ delivery }) => delivery.webhook.uid);
+  const budgets = [...ofWebhook].map(([uid, own]) => ({
+    uid,
+    count: own.length,
+    bytes: own.reduce((sum, { delivery }) => sum + delivery.body.length, 0),
+  }));
+  return [
+    JSON.stringify(taken.map(toRow)),
+    bytesArray(taken.map(({ delivery, label }) => (label === 'ACCEPTED' ? delivery.body : null))),
+    JSON.stringify(budgets),
+  ];
 }
 
-/** Returns the rows of the deliveries, and a function that writes those which no other statement has taken. */
-export function makeDeliveryRows(deliveries: readonly TakenDelivery[]): {
-  readonly rows: DeliveryRows;
-  writeRest(tx: Transaction): void;
-} {
-  let unwritten = deliveries;
-  const noted = new Map<string, OutcomeOfDelivery>();
-  const rows: DeliveryRows = {
-    note: (outcomes) => {
-      for (const outcome of outcomes) noted.set(outcome.id, outcome);
-    },
-    take: () => {
-      const batch = unwritten;
-      unwritten = [];
-      return [
-        JSON.stringify(batch.map((each, index) => toRow(each, index + 1, noted.get(each.delivery.id)))),
-        bytesArray(batch.map(({ delivery, label }) => (label === 'ACCEPTED' ? delivery.body : null))),
-        JSON.stringify(budgetsOf(batch)),
-      ];
-    },
-  };
-  const writeRest = (tx: Transaction) => {
-    if (unwritten.length > 0) tx.atCommit(insert, rows.take());
-  };
-  return { rows, writeRest };
+/** The answer to a delivery. */
+export type Written = { readonly kind: 'accepted' | 'duplicate' } | NotWritten;
+
+/** Returns the answers to deliveries after their rows were written. */
+export async function toWritten(
+  db: Queryable,
+  deliveries: readonly CheckedDelivery[],
+  taken: readonly Taken[],
+): Promise<Written[]> {
+  const full = new Map<KnownWebhook, NotWritten>();
+  for (const [index, { webhook }] of deliveries.entries())
+    if (taken[index] === 'full' && !full.has(webhook)) full.set(webhook, await explainRefusal(db, webhook, 'delivery'));
+  return deliveries.map(({ webhook }, index): Written => {
+    const one = taken[index];
+    if (typeof one === 'object') return { kind: one.label === 'ACCEPTED' ? 'accepted' : 'duplicate' };
+    return (one === 'full' ? full.get(webhook) : undefined) ?? { kind: 'changed' };
+  });
 }

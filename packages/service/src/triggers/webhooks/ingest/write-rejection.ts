@@ -8,7 +8,12 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, float, nullable, uuid } from '../../../platform/store/database/statement.ts';
 import type { KnownWebhook } from './directory.ts';
 import { tellFollowers } from './tell-followers.ts';
-import type { NotWritten } from './write-deliveries.ts';
+
+/**
+ * Why nothing was written. `changed`: the webhook has another version now. `full`: the budget of the webhook is used up. `waitMs`: the
+ * time until the budget allows a delivery again.
+ */
+export type NotWritten = { readonly kind: 'changed' } | { readonly kind: 'full'; readonly waitMs: number };
 
 const perMinute = maxWebhookDeliveriesPerMinute;
 

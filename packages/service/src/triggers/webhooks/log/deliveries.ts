@@ -8,7 +8,7 @@ import type {
   WebhookDeliveryLabel,
 } from '@runyard/contract/webhooks/webhooks';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
-import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   bytes,
   defineStatement,
@@ -192,7 +192,7 @@ export const readLastPayloads = (
 ): Promise<PayloadInLog[]> => db.query(readLast, [webhookUid, count, maxBytes]);
 
 /** In a delivery of the log, replaces the outcome for one automation and adds the id of the run that the automation started. */
-const noteLater: Statement = {
+const noteLater = defineStatement({
   name: 'note_later_outcome_of_webhook_delivery',
   text: `
     UPDATE webhook_deliveries SET
@@ -200,7 +200,8 @@ const noteLater: Statement = {
       outcomes = (SELECT coalesce(jsonb_agg(CASE WHEN o ->> 'automation_id' = $2 THEN $4::jsonb ELSE o END), '[]')
         FROM jsonb_array_elements(outcomes) o)
     WHERE id = $1 RETURNING ${tellFollowers}`,
-};
+  row: {},
+});
 
 /** Records in the log the final outcome of a delivery that had to wait for an automation. */
 export async function noteLaterOutcome(tx: Queryable, deliveryId: string, outcome: AutomationOutcome): Promise<void> {

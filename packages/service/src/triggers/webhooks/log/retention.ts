@@ -31,8 +31,8 @@ const readLarge = defineStatement({
 });
 
 /**
- * Deletes the oldest payloads of a webhook, with their headers, until at most $2 bytes are left. Keeps the newest 50. Stores the
- * number of bytes that are left.
+ * Deletes the oldest payloads of a webhook, with their headers, until at most $2 bytes are left. Keeps the newest 50, and those of
+ * deliveries whose starts still wait. Stores the number of bytes that are left.
  */
 const trim = defineStatement({
   name: 'trim_payloads_of_webhook',
@@ -43,7 +43,9 @@ const trim = defineStatement({
       WINDOW newest AS (ORDER BY id DESC)
     ), trimmed AS (
       UPDATE webhook_deliveries d SET payload = NULL, headers = NULL FROM stored
-      WHERE d.id = stored.id AND stored.number > ${keptDeliveries} AND stored.up_to_here > $2 RETURNING d.size_bytes
+      WHERE d.id = stored.id AND stored.number > ${keptDeliveries} AND stored.up_to_here > $2
+        AND NOT EXISTS (SELECT FROM starts s WHERE s.outcome = 'waiting' AND s.delivery_id = d.id)
+      RETURNING d.size_bytes
     ), counted AS (
       UPDATE webhooks SET payload_bytes =
         (SELECT coalesce(sum(size_bytes), 0) FROM stored) - (SELECT coalesce(sum(size_bytes), 0) FROM trimmed)

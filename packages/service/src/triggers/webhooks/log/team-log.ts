@@ -5,7 +5,7 @@ import type {
   TeamWebhookDelivery,
 } from '@runyard/contract/automations/team-lists';
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
-import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, type RowOf, text, uuid } from '../../../platform/store/database/statement.ts';
 import { deliveryColumns, deliveryRow, newest, toDelivery } from './deliveries.ts';
 
@@ -138,7 +138,8 @@ export async function listTeamDeliveries(
  * In a database that was copied, sets the transaction numbers of deliveries to 0 if this database has not assigned these numbers yet.
  * `edges/live/epoch.ts` does this in the transaction in which it renews the epoch.
  */
-export const forgetFutureTransactionsOfDeliveries: Statement = {
+export const forgetFutureTransactionsOfDeliveries = defineStatement({
   name: 'forget_future_transactions_of_deliveries',
   text: `UPDATE webhook_deliveries SET xact = '0' WHERE xact > '0' AND xact >= pg_current_xact_id()`,
-};
+  row: {},
+});
