@@ -203,7 +203,7 @@ async function endSettled(
   await addShutdown(tx, runId, executionId, exit);
 }
 
-/** Adds the end of the sandbox to the timeline. The run does not count as changed, so that an ended run keeps its place in lists. */
+/** Adds the end of the sandbox to the timeline. */
 const addShutdown = (tx: Queryable, runId: string, executionId: string, exit: object): Promise<void> =>
   appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload: { ...exit } });
 

@@ -43,6 +43,8 @@ const statementOf = (name: string, updatedAt: string, further = '', told = '') =
   });
 
 const append = statementOf('append_timeline_event', lastChange);
+/** The end of a sandbox is no change of the run: an ended run keeps its place in lists by last change. */
+const appendShutdown = statementOf('append_shutdown_event', 'updated_at');
 const appendChange = statementOf('append_timeline_event_of_change', 'clock_timestamp()');
 
 /** This statement also notifies subscribers to `run.blocked`. For a question in the debug window they get the state FAILED. */
@@ -71,7 +73,8 @@ const valuesOf = ({ runId, executionId, type, payload }: TimelineAddition) => [
 
 /** Adds to the timeline an event that does not change the state of the run. The execution may be an older execution of the run. */
 export async function appendTimelineEvent(db: Queryable, event: TimelineAddition): Promise<void> {
-  await db.query(event.changesRun ? appendChange : append, valuesOf(event));
+  const statement = event.type === 'vm_shutdown' ? appendShutdown : event.changesRun ? appendChange : append;
+  await db.query(statement, valuesOf(event));
 }
 
 /** Adds a question that the agent asks in the debug window, and enqueues its deliveries. */
