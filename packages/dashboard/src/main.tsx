@@ -16,6 +16,9 @@ import './styles/print.css';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/app.tsx';
+import { offerReload } from './parts/toast.tsx';
+
+addEventListener('vite:preloadError', offerReload);
 
 const root = document.getElementById('root');
 if (root) {

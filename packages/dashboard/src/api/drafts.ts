@@ -4,30 +4,14 @@
  */
 
 const prefix = 'runyard.draft.';
-const nameOf = (person: string, run: string): string => `${prefix}${person}.${run}`;
 
-/** Returns the text that the person has typed for the run; empty if there is none, or if the browser forbids storage. */
-export function readDraft(person: string, run: string): string {
-  try {
-    return sessionStorage.getItem(nameOf(person, run)) ?? '';
-  } catch {
-    return '';
-  }
-}
-
-/** Keeps the text. An empty text removes the draft. */
-export function keepDraft(person: string, run: string, text: string): void {
-  try {
-    if (text === '') sessionStorage.removeItem(nameOf(person, run));
-    else sessionStorage.setItem(nameOf(person, run), text);
-  } catch {}
-}
+/** Returns the beginning of the names under which the drafts of a person are kept. */
+export const draftsOf = (person: string): string => `${prefix}${person}.`;
 
 /** Removes the drafts of all persons, except those of `person`. */
 export function dropDrafts(person?: string): void {
   try {
     for (const name of Object.keys(sessionStorage))
-      if (name.startsWith(prefix) && !(person !== undefined && name.startsWith(nameOf(person, ''))))
-        sessionStorage.removeItem(name);
+      if (name.startsWith(prefix) && !(person && name.startsWith(draftsOf(person)))) sessionStorage.removeItem(name);
   } catch {}
 }

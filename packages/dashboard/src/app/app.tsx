@@ -1,10 +1,11 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
 import { isSoonPassing, waitOf } from '../api/problem.ts';
 import { slowRead } from '../api/slow-reads.ts';
-import { Toasts } from '../parts/toast.tsx';
-import { MissingFile } from './missing-file.tsx';
 import { makeRouter } from './router.tsx';
+
+const Toasts = lazy(async () => ({ default: (await import('../parts/toasts.tsx')).Toasts }));
 
 const queries = new QueryClient({
   defaultOptions: {
@@ -26,8 +27,9 @@ for (const { routeId } of router.matchRoutes(router.latestLocation))
 export const App = () => (
   <QueryClientProvider client={queries}>
     <RouterProvider router={router} />
-    <Toasts />
-    <MissingFile />
+    <Suspense>
+      <Toasts />
+    </Suspense>
   </QueryClientProvider>
 );
 

@@ -2,13 +2,13 @@ import type { FollowupAttachment } from '@runyard/contract/runs/run-request';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react';
-import { keepDraft, readDraft } from '../../api/drafts.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { clockText, sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { keepDraft, readDraft } from './draft.ts';
 import { hasForeignTexts } from './facts.tsx';
 import styles from './run.module.css';
 

@@ -4,8 +4,8 @@ import { glob } from 'node:fs/promises';
 import path from 'node:path';
 import { Command } from 'commander';
 import { expect, test } from 'vitest';
-import { addCommands } from '../../packages/cli/src/add-commands.ts';
-import { asCommand, emptyDraft, requestOf } from '../../packages/dashboard/src/screens/new-run/request.ts';
+import { asCommand, emptyDraft, requestOf } from '../../dashboard/src/screens/new-run/request.ts';
+import { addCommands } from './add-commands.ts';
 
 /** Returns the words of a command line of a POSIX shell, until a pipe, a redirection or a comment. */
 function wordsOf(line: string): string[] {
