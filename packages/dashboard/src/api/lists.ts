@@ -77,14 +77,6 @@ export function useModels() {
   return useQuery({ queryKey: ['models', team.uid], queryFn: async () => await client.listModels() });
 }
 
-/** Reads the models that a run can use now, for example because the service has a key of their provider. */
-export function useUsableModels() {
-  const models = useModels();
-  const { data } = models;
-  const usable = data?.models.filter(({ disable_reason: reason }) => reason === undefined) ?? [];
-  return { ...models, data: data && { ...data, models: usable } };
-}
-
 /** Reads the team's spending limit and the team's spending this month. Only administrators may read both. */
 export function useBudget(isEnabled = true) {
   const client = useClient();

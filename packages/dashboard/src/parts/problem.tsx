@@ -13,7 +13,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
     <div className="note bad" role="alert">
       <Icon name="warn" />
       <div className="stack s1 grow">
-        <p>{isSignedOut(error) ? 'Your session has ended. Sign in again.' : visibleText(failure.detail)}</p>
+        <p>{isSignedOut(error) ? 'Your session has ended.' : visibleText(failure.detail)}</p>
         {[...failure.members].map(([path, { message }]) => (
           <p key={path} className="small">
             <code>{visibleText(path)}</code> {visibleText(message)}

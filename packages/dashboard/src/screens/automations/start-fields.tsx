@@ -1,8 +1,9 @@
 import type { Automation } from '@runyard/contract/automations/automations';
 import { overlapPolicies } from '@runyard/contract/wire/choices';
 import { useQuery } from '@tanstack/react-query';
-import { useEnvironments, useUsableModels } from '../../api/lists.ts';
+import { useEnvironments } from '../../api/lists.ts';
 import { useClient } from '../../api/session.ts';
+import { useUsableModels } from '../../api/usable-models.ts';
 import { ExecutorField, takeOverOf } from '../../parts/executor-field.tsx';
 import { memberOf, SelectField, TextField, textOf } from '../../parts/form.tsx';
 
