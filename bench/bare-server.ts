@@ -15,7 +15,7 @@ await pool.query(
 );
 const sample = process.env.BENCH_RUN_ID ?? '';
 const writeRows = await copyRows(connectionString, sample);
-const { rows } = await pool.query<{ prompt: string }>('SELECT prompt FROM runs WHERE id = $1', [sample]);
+const { rows } = await pool.query<{ prompt: string }>('SELECT prompt FROM run_requests WHERE run_id = $1', [sample]);
 const samplePrompt = rows[0]?.prompt ?? '';
 
 async function insert(prompt: string): Promise<string> {

@@ -29,8 +29,12 @@ export async function copyRuns(db: Database, runId: string, copies: Copies): Pro
           ($8::uuid[])[1 + n % nullif(cardinality($8), 0)] AS connection
         FROM generate_series($2::int, $3::int - 1) n
       ), runs AS (
-        INSERT INTO runs SELECT copy.* FROM runs r, made, jsonb_populate_record(r, jsonb_build_object('id', made.id, 'team_id', made.team,
-          'conversation_id', made.conversation, 'current_execution_id', made.execution, 'state', $6::text)) copy WHERE r.id = $1
+        INSERT INTO runs (id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+          conversation_id, current_execution_id)
+        SELECT made.id, made.team, $6::text, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+          made.conversation, made.execution FROM runs r, made WHERE r.id = $1
+      ), requests AS (
+        INSERT INTO run_requests SELECT made.id, prompt, config, contents, rights FROM run_requests q, made WHERE q.run_id = $1
       )
       INSERT INTO executions (id, run_id, team_id, number, pool, phase, available_at, connection_id, worker_instance, lease_until, deadline_at)
       SELECT made.execution, made.id, made.team, e.number, made.pool, $7, clock_timestamp(), made.connection,

@@ -160,38 +160,6 @@ export function casesOf(seeded: Seeded, count: number): Record<string, Make> {
   };
 }
 
-/** The cases with only one filter, by a column or by a facet. */
-export const singleFilters: readonly string[] = [
-  'state, one',
-  'state, several',
-  'name',
-  'model_id',
-  'creator',
-  'creator, several',
-  'error_code, one',
-  'error_code, several',
-  'run_id',
-  'executor',
-  'source',
-  'source, several',
-  'task_status, one',
-  'task_status, several',
-  'factory_uid, one',
-  'factory_uid, several',
-  'factory_only',
-  'execution_location',
-  'created_after',
-  'created_before',
-  'updated_after',
-  'environment_id',
-  'skill_spec',
-  'schedule_id',
-  'ancestor_run_id',
-  'metadata, one pair',
-  'automation_id',
-  'artifact_type',
-];
-
 /** Every sort in both directions. */
 export const sorts: [ListRunsQuery['sort_by'], ListRunsQuery['sort_order']][] = (
   ['updated_at', 'created_at', 'title', 'agent'] as const

@@ -76,16 +76,15 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
     await client.query('ANALYZE drawn');
     await client.query(
       `
-      INSERT INTO runs (id, team_id, state, error_code, title, prompt, name, model_id, harness, environment_id, skill_spec, source,
+      INSERT INTO runs (id, team_id, state, error_code, title, name, model_id, harness, environment_id, skill_spec, source,
         execution_location, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id,
-        metadata, contents, conversation_id, current_execution_id, created_at, updated_at, started_at)
+        metadata, is_of_factory, conversation_id, current_execution_id, created_at, updated_at, started_at)
       SELECT id, $1::uuid,
         CASE WHEN i > $2 - 300 THEN (ARRAY['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'])[1 + i % 4]
           WHEN p < 0.0005 THEN 'BLOCKED' WHEN p < 0.78 THEN 'SUCCEEDED' WHEN p < 0.9 THEN 'FAILED' WHEN p < 0.94 THEN 'ERROR' ELSE 'CANCELLED' END,
         CASE WHEN i <= $2 - 300 AND p >= 0.78 AND p < 0.94
           THEN (ARRAY['environment_setup_failed', 'internal_error', 'budget_exceeded', 'resource_unavailable'])[1 + ${rank(4)}] END,
         t1.title || CASE WHEN i % 3 = 0 THEN ' #' || i ELSE '' END,
-        s1.sentence || '. ' || s2.sentence || '. ' || s3.sentence || '.' || CASE WHEN i % 2 = 0 THEN ' ' || s4.sentence || '. TICKET-' || i ELSE '' END,
         CASE WHEN q < 0.5 THEN 'agent-' || ${rank(80)} END,
         CASE WHEN i < $2 / 10 THEN 'retired-model' ELSE 'model-' || ${rank(12)} END, 'oz',
         CASE WHEN i % 10 < 7 THEN CASE WHEN i < $2 / 5 AND i % 20 = 0 THEN 'env-retired' ELSE 'env-' || ${rank(40)} END END,
@@ -100,8 +99,7 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
           || CASE WHEN i % 10 < 3 THEN jsonb_build_object('ticket', 'T-' || i) ELSE '{}' END
           || CASE WHEN i BETWEEN $2 / 4 AND $2 / 4 + $2 / 50 THEN jsonb_build_object('campaign', 'last-summer') ELSE '{}' END
           || CASE WHEN i % 20 = 5 THEN jsonb_build_object('factory_uid', 'factory-' || i / 20 % 8) ELSE '{}' END ELSE '{}' END,
-        CASE WHEN i % 20 = 5 THEN '[{"kind": "definition"}]' ELSE '[]' END::jsonb,
-        id, id, at,
+        i % 20 = 5, id, id, at,
         least(now(), at + CASE WHEN s < 0.9 THEN random() * interval '30 minutes' WHEN s < 0.98 THEN random() * interval '10 hours'
           WHEN s < 0.995 THEN random() * interval '4 days' ELSE random() * interval '100 days' END), at
       FROM drawn
@@ -110,11 +108,17 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
       ),
       [teamId, count],
     );
+    await client.query(`
+      INSERT INTO run_requests (run_id, prompt, contents)
+      SELECT id, s1.sentence || '. ' || s2.sentence || '. ' || s3.sentence || '.' || CASE WHEN i % 2 = 0 THEN ' ' || s4.sentence || '. TICKET-' || i ELSE '' END,
+        CASE WHEN i % 20 = 5 THEN '[{"kind": "definition"}]' ELSE '[]' END::jsonb
+      FROM drawn JOIN texts s1 ON s1.n = n1 JOIN texts s2 ON s2.n = n2 JOIN texts s3 ON s3.n = n3 JOIN texts s4 ON s4.n = n4`);
     await client.query('COMMIT');
     await client.query(`
-      INSERT INTO executions (id, run_id, team_id, number, phase, pool, queued_at, claimed_at, finished_at, ended_at)
-      SELECT id, id, team_id, 1, CASE WHEN state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS') THEN 'running' ELSE 'ended' END,
-        '', created_at, created_at, updated_at, updated_at FROM runs`);
+      INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, queued_at, claimed_at, finished_at, ended_at)
+      SELECT id, id, team_id, 1, CASE WHEN state = 'QUEUED' THEN 'queued' WHEN state IN ('PENDING', 'CLAIMED', 'INPROGRESS') THEN 'running' ELSE 'ended' END,
+        '', cardinality(ancestor_ids), created_at, created_at, updated_at, updated_at FROM runs`);
+    await client.query(`UPDATE runs SET in_sandbox = true WHERE state IN ('PENDING', 'CLAIMED', 'INPROGRESS')`);
     await client.query(
       `INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready)
        SELECT gen_random_uuid(), team_id, id, id, id,
@@ -123,7 +127,9 @@ export async function seedRuns(db: Database, count: number): Promise<Seeded> {
        FROM (SELECT id, team_id, row_number() OVER () AS n FROM runs) r WHERE n % 4 = 0`,
       [count],
     );
-    await client.query(fillFacets);
+    await client.query(`
+      UPDATE runs r SET artifact_types = a.types FROM (
+        SELECT run_id, array_agg(DISTINCT artifact_type) AS types FROM artifacts WHERE is_ready GROUP BY run_id) a WHERE a.run_id = r.id`);
     await client.query(fillSearch);
     await client.query(createIndexes);
   });
@@ -155,30 +161,18 @@ const placesOf = (count: string): [RegExp, (text: string, what: string, i: strin
 async function dropIndexes(client: pg.ClientBase): Promise<string> {
   const { rows } = await client.query<{ name: string; definition: string }>(`
     SELECT i.indexrelid::regclass::text AS name, pg_get_indexdef(i.indexrelid) AS definition FROM pg_index i
-    WHERE i.indrelid IN ('runs'::regclass, 'run_facets'::regclass, 'run_search'::regclass) AND NOT i.indisunique`);
+    WHERE i.indrelid IN ('runs'::regclass, 'run_search'::regclass) AND NOT i.indisunique`);
   await client.query(`DROP INDEX ${rows.map(({ name }) => name).join()}`);
   return rows.map(({ definition }) => definition).join(';\n');
 }
-
-/** The triggers index_new_runs and index_run_artifacts write these rows for a changed run. This statement writes them for all runs. */
-const fillFacets = `
-  INSERT INTO run_facets (run_id, facet, team_id, updated_hour)
-  SELECT r.id, 'metadata:' || m.key || '=' || m.value, r.team_id, run_hour(r.updated_at) FROM runs r, jsonb_each_text(r.metadata) m
-  UNION ALL
-  SELECT r.id, 'ancestor:' || a, r.team_id, run_hour(r.updated_at) FROM runs r, unnest(r.ancestor_ids) a
-  UNION ALL
-  SELECT r.id, 'factory', r.team_id, run_hour(r.updated_at) FROM runs r WHERE r.contents @> '[{"kind": "definition"}]'
-  UNION
-  SELECT r.id, 'artifact:' || a.artifact_type, r.team_id, run_hour(r.updated_at)
-  FROM artifacts a JOIN runs r ON r.id = a.run_id WHERE a.is_ready`;
 
 /**
  * Writes the search index of all runs, which the search's background loop writes for single runs. Combines the stored search parts of
  * each run's texts, because computing the parts again takes 1 ms for each run.
  */
 const fillSearch = `
-  INSERT INTO run_search (run_id, team_id, updated_hour, parts)
-  SELECT r.id, r.team_id, run_hour(r.updated_at), mark_parts(search_mark(r.team_id, search_week(run_hour(r.updated_at))),
+  INSERT INTO run_search (run_id, team_id, parts)
+  SELECT r.id, r.team_id, mark_parts(search_mark(r.team_id),
     s1.sentence_parts || s2.sentence_parts || s3.sentence_parts || t1.title_parts || k.parts
       || CASE WHEN i % 2 = 0 THEN s4.sentence_parts ELSE '{}' END
       || search_parts(CASE WHEN i % 3 = 0 THEN i::text ELSE '' END, NULL, CASE WHEN i % 2 = 0 THEN 'TICKET-' || i ELSE '' END))

@@ -31,10 +31,6 @@ const ticksOf = (pid: number, first: number, last: number): number =>
 /** Returns the seconds of processor time that the process has used, without its children. */
 export const cpuSecondsOf = (pid: number): number => ticksOf(pid, 11, 12) / clockTicks;
 
-/** Returns the milliseconds of processor time of the processes, exact to a microsecond. */
-export const cpuMsOf = (pids: readonly number[]): number =>
-  pids.reduce((sum, pid) => sum + Number(readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[0]) / 1e6, 0);
-
 /**
  * Returns the seconds of processor time of the process, including its ended children. Returns 0 if the process has just ended, because
  * its time then belongs to its parent.

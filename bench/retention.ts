@@ -31,12 +31,13 @@ async function seed({ deps: { db }, teamId }: TestExecutions): Promise<void> {
     // Disable the checks of foreign keys, because they take longer than all other work. The rows are made with correct references.
     await client.query(`SET session_replication_role = replica`);
     await client.query(
-      `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
+      `INSERT INTO runs (id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind,
          executor_uid, conversation_id, current_execution_id, event_seq, created_at, ended_at)
-       SELECT id, $1, 'SUCCEEDED', 'Build', 'Look at the failing build.', 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', id, id, $4, at, at
+       SELECT id, $1, 'SUCCEEDED', 'Build', 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', id, id, $4, at, at
        FROM (SELECT gen_random_uuid() AS id, now() - $3 * interval '1 day' * (n - 0.5) / $2::int AS at FROM generate_series(1, $2::int) n) r`,
       [teamId, count, spanDays, eventsOfRun],
     );
+    await client.query(`INSERT INTO run_requests (run_id, prompt) SELECT id, 'Look at the failing build.' FROM runs`);
     await client.query(
       `INSERT INTO executions (id, run_id, team_id, number, phase, pool) SELECT id, id, team_id, 1, 'ended', '' FROM runs`,
     );
@@ -72,12 +73,14 @@ async function sweep({ db, log }: TestExecutions['deps'], days: { detail: number
   });
 }
 
+type DeleteBatch = (db: Database, days: number, from: Place) => ReturnType<typeof deleteOldRuns>;
+
 /**
  * Runs the batches of a sweep on two databases in turns. On the database `behind`, each batch begins where the batch before it ended. On
  * the database `beginning`, each batch searches for old runs from the beginning. Returns the sum of the milliseconds of all batches,
  * for each database.
  */
-async function compare(behind: Database, beginning: Database, days: number, deleteBatch: typeof deleteOldRuns) {
+async function compare(behind: Database, beginning: Database, days: number, deleteBatch: DeleteBatch) {
   const ms = { behind: 0, beginning: 0 };
   let from: Place | null = start;
   let more = true;
@@ -131,7 +134,7 @@ try {
       const detail = await compare(one.db, other.db, detailDays, (db, days, from) =>
         deleteOldDetail(db, days, from, registeredRetention.runDetail),
       );
-      const runs = await compare(one.db, other.db, runDays, deleteOldRuns);
+      const runs = await compare(one.db, other.db, runDays, (db, days, from) => deleteOldRuns(db, days, from, false));
       note('detail, behind', detail.behind);
       note('detail, beginning', detail.beginning);
       note('runs, behind', runs.behind);

@@ -34,7 +34,9 @@ beforeEach(({ task }) => {
 });
 
 const created = async () =>
-  (await database.db.query<{ id: string }>('SELECT id FROM runs WHERE prompt = $1', [prompt])).map(({ id }) => id);
+  (await database.db.query<{ id: string }>('SELECT run_id AS id FROM run_requests WHERE prompt = $1', [prompt])).map(
+    ({ id }) => id,
+  );
 
 test('the client creates one run if the first answer is lost', async () => {
   proxy.loseAnswers(1);

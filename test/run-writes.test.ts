@@ -51,12 +51,13 @@ async function countRuns(start: () => Promise<unknown>) {
 }
 
 test.skipIf(sandboxProblem !== null)(
-  'a run with one command costs at most 20 commits and 32 statements',
+  'a run with one command costs few commits and statements, and little log',
   async () => {
     const { commits, statements, logKilobytes } = await countRuns(() => system.createRun(prompt));
-    expect(commits).toBeLessThanOrEqual(20);
-    expect(statements).toBeLessThanOrEqual(32);
-    expect(logKilobytes).toBeLessThanOrEqual(38);
+    // On a busy machine, the agent sends its events in more batches, each of which costs a commit and some statements.
+    expect(commits).toBeLessThanOrEqual(24);
+    expect(statements).toBeLessThanOrEqual(38);
+    expect(logKilobytes).toBeLessThanOrEqual(28);
   },
   180_000,
 );

@@ -217,7 +217,7 @@ describeSystemWithModels('secrets', options, (system, models) => {
   test('the database, its files, blobs and logs contain no value of a secret', async () => {
     // As a control, check that the search finds other texts that are stored in text columns and in JSON.
     expect((await columnsHolding(system.dataDir, ['no licence'])).columns).not.toEqual([]);
-    expect((await columnsHolding(system.dataDir, ['acme/tools'])).columns).toContain('public.runs.config');
+    expect((await columnsHolding(system.dataDir, ['acme/tools'])).columns).toContain('public.run_requests.config');
     const { columns, rows } = await columnsHolding(system.dataDir, planted);
     expect(rows).toBeGreaterThan(100);
     expect(columns).toEqual([]);

@@ -157,13 +157,14 @@ const terminal = `('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')`;
 
 const ends = ofRows(
   'each run and each execution has ended, and the run has a last event with its state',
-  `SELECT r.state NOT IN ${terminal} OR r.ended_at IS NULL OR EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')
+  `SELECT r.state NOT IN ${terminal} OR r.ended_at IS NULL OR r.in_sandbox OR EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')
        OR r.state IS DISTINCT FROM (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IS NOT NULL ORDER BY seq DESC LIMIT 1) AS is_fault,
      r.id || ' is ' || r.state || ': ' || (SELECT string_agg(e.number || ' ' || e.phase, ', ') FROM executions e WHERE e.run_id = r.id) AS line
    FROM runs r`,
   [
     `UPDATE executions SET phase = 'running' WHERE id = (SELECT id FROM executions LIMIT 1)`,
     `UPDATE runs SET state = 'ERROR' WHERE id = ${firstRun(`state = 'SUCCEEDED'`)}`,
+    `UPDATE runs SET in_sandbox = true WHERE id = ${firstRun(`state = 'SUCCEEDED'`)}`,
   ],
 );
 

@@ -17,6 +17,7 @@ const stateColumns = [
   'state',
   'current_execution_id',
   'assignment_id',
+  'in_sandbox',
   'status_message',
   'error_code',
   'error_detail',
@@ -77,7 +78,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   event_subscriptions: { owner: 'subscriptions' },
   executions: {
     owner: 'executions',
-    readers: ['workers', 'live', 'harness-support', 'runs', 'files', 'conversations'],
+    readers: ['workers', 'live', 'factory-runs', 'harness-support', 'runs', 'files', 'conversations'],
   },
   factories: { owner: 'factories', readers: ['starts', 'definitions'] },
   factory_agents: { owner: 'factories', readers: ['starts'] },
@@ -100,8 +101,6 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   model_requests: { owner: 'usage' },
   open_model_requests: { owner: 'usage' },
   run_events: { owner: 'executions', readers: ['live', 'harness-support', 'runs'] },
-  // Only database triggers on `runs` and `artifacts` write this table.
-  run_facets: { owner: 'runs', readers: ['factory-runs', 'executions'] },
   prepared_attachments: { owner: 'files' },
   personal_clones: { owner: 'executions' },
   pushed_branches: { owner: 'repositories' },
@@ -124,6 +123,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     columns: { ...rooms(stateColumns, 'executions'), ...rooms(counterColumns, 'executions', 'runs') },
   },
   run_changes: { owner: 'files' },
+  run_requests: { owner: 'runs', readers: ['harness-support', 'files', 'executions'] },
   run_skills: { owner: 'skills' },
   schedules: { owner: 'schedules', readers: ['starts', 'history'] },
   run_secrets: { owner: 'stored-secrets' },
@@ -176,7 +176,7 @@ export const readsOfHigherFloors: readonly {
 }[] = [
   {
     file: 'packages/service/src/team/usage/budget/read-budgets.ts',
-    table: 'runs',
+    table: 'run_requests',
     reason:
       'Each request to a model reads the limits of the runs above it, together with those of the team in one statement; a row of run_spend needs its run.',
   },

@@ -213,9 +213,9 @@ export async function startFullRun(service: TestService): Promise<ActedAgent> {
   await agent.artifact('FILE', { filename: 'page.html', mime_type: 'text/plain' }, '<html><script>a()</script></html>');
   await agent.artifact('FILE', { filename: 'chart.png', mime_type: 'text/plain' }, onePixel);
   const withheld = [{ right: 'secret', name: 'NPM_TOKEN', reason: 'NPM_TOKEN needs your acceptance' }];
-  await service.deps.db.query(`UPDATE runs SET rights = jsonb_set(rights, '{withheld}', $2::jsonb) WHERE id = $1`, [
-    runId,
-    JSON.stringify(withheld),
-  ]);
+  await service.deps.db.query(
+    `UPDATE run_requests SET rights = jsonb_set(rights, '{withheld}', $2::jsonb) WHERE run_id = $1`,
+    [runId, JSON.stringify(withheld)],
+  );
   return agent;
 }

@@ -30,7 +30,7 @@ const conditions: Partial<Record<keyof ListRunsQuery, Condition>> = {
       WHEN 'running' THEN ${working('r')} OR EXISTS (SELECT FROM runs d WHERE r.id = ANY(d.ancestor_ids) AND ${working('d')})
       WHEN 'failed' THEN r.state IN ('FAILED', 'ERROR') WHEN 'complete' THEN r.state = 'SUCCEEDED' ELSE upper(s) = r.state END)`,
   factory_uid: (value, bind) => `r.metadata->>'factory_uid' = ANY(${bind(value)}::text[])`,
-  factory_only: () => `jsonb_path_exists(r.contents, '$[*] ? (@.kind == "definition")')`,
+  factory_only: () => `jsonb_path_exists(q.contents, '$[*] ? (@.kind == "definition")')`,
   execution_location: equals('execution_location'),
   skill: equals('skill_spec'),
   skill_spec: equals('skill_spec'),
@@ -97,9 +97,11 @@ export async function naiveList(db: Queryable, teamId: string, query: ListRunsQu
   }
   const words = query.q === undefined ? null : wordsIn(query.q);
   const rows = await db.query<Texts>(
-    `WITH matching AS MATERIALIZED (SELECT r.* FROM runs r WHERE ${texts.join(' AND ')})
-     SELECT id, ${words ? "left(title, 500) || ' ' || coalesce(skill_spec, '')" : "''"} AS heading, ${words ? 'left(prompt, 4000)' : "''"} AS prompt
-     FROM matching ORDER BY updated_at ${query.sort_order}, id ${query.sort_order}`,
+    `WITH matching AS MATERIALIZED (
+       SELECT r.id, r.updated_at, ${words ? "left(r.title, 500) || ' ' || coalesce(r.skill_spec, '')" : "''"} AS heading,
+         ${words ? 'left(q.prompt, 4000)' : "''"} AS prompt
+       FROM runs r JOIN run_requests q ON q.run_id = r.id WHERE ${texts.join(' AND ')})
+     SELECT id, heading, prompt FROM matching ORDER BY updated_at ${query.sort_order}, id ${query.sort_order}`,
     values,
   );
   const having = (matchOf: (word: string) => Match) => {

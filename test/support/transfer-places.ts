@@ -78,15 +78,20 @@ export async function fill({ db, blobs }: Place): Promise<void> {
   );
   await db.query(`INSERT INTO users (id, uid, display_name) VALUES ($1, 'user', '\\.')`, [user]);
   await db.query(`INSERT INTO server_secrets VALUES ('key', $1)`, [Buffer.from([0, 1, 92, 10, 255])]);
+  const [schema] = await db.query<{ isSplit: boolean }>(`SELECT to_regclass('run_requests') IS NOT NULL AS "isSplit"`);
+  const toRequests = 'WITH request AS (INSERT INTO run_requests (run_id, prompt, config) VALUES ($1, $3, $4))';
+  // Before the table run_requests, runs had its columns.
+  const [before, columns, values] = schema?.isSplit ? [toRequests, '', ''] : ['', 'prompt, config,', '$3, $4,'];
   // Insert the child first, so that its parent comes later in the exported file.
   for (const [id, parentId] of [
     [parent, null],
     [child, parent],
   ]) {
     await db.query(
-      `INSERT INTO runs (id, team_id, state, title, prompt, config, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+      `${before}
+       INSERT INTO runs (id, team_id, state, title, ${columns} model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
          parent_run_id, ancestor_ids, conversation_id, current_execution_id)
-       VALUES ($1, $2, 'QUEUED', $3, $3, $4, 'm', 'oz', 'API', 'user', 'u', 'user', 'u', $5, $6, $1, $1)`,
+       VALUES ($1, $2, 'QUEUED', $3, ${values} 'm', 'oz', 'API', 'user', 'u', 'user', 'u', $5, $6, $1, $1)`,
       [id, team, awkward, JSON.stringify({ text: awkward, list: [1, null] }), parentId, parentId ? [parentId] : []],
     );
   }

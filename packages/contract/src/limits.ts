@@ -297,3 +297,9 @@ export const maxTriggers = 20;
  * on each element are always possible.
  */
 export const maxComparisons = 400_000;
+
+/** Largest number of seconds of a statement that finds the runs of a list or count. */
+export const maxListSeconds = 5;
+
+/** Largest number of lists of a team that read the whole table of runs at once, in each process. */
+export const maxScansOfTeam = 2;

@@ -62,7 +62,7 @@ export async function checkInvariants(
     },
   );
   const { rows: runs } = await pool.query(`
-    SELECT r.id, r.state, r.event_seq, r.open_request->>'request_id' AS asks, e.debug_request->>'request_id' AS debug_asks, e.phase, e.number, e.deadline_at, e.idle_until, e.awaiting_until,
+    SELECT r.id, r.state, r.in_sandbox, r.event_seq, r.open_request->>'request_id' AS asks, e.debug_request->>'request_id' AS debug_asks, e.phase, e.number, e.deadline_at, e.idle_until, e.awaiting_until,
       (SELECT max(number) FROM executions x WHERE x.run_id = r.id) AS newest,
       (SELECT count(*) FROM executions x WHERE x.run_id = r.id) AS executions,
       (SELECT count(*) FROM executions x WHERE x.run_id = r.id AND x.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')) AS live,
@@ -87,6 +87,7 @@ export async function checkInvariants(
     if (run.phase === 'running') expect(['INPROGRESS', 'FAILED']).toContain(run.state);
     if (run.phase === 'idle') expect(run.awaiting_until, 'an idle execution does not wait for other runs').toBeNull();
     expect(run.idle_until !== null, 'exactly an idle execution has an end of its wait').toBe(run.phase === 'idle');
+    expect(run.in_sandbox, 'a run is in a sandbox exactly while an execution is live').toBe(Number(run.live) > 0);
     expect(run.number, 'the current execution is the newest').toBe(run.newest);
     expect(Number(run.executions), 'executions are numbered without gaps').toBe(run.newest);
     expect(

@@ -107,9 +107,10 @@ export async function openTestSweeps(): Promise<TestSweeps> {
   async function manyOldRuns(): Promise<string[]> {
     const ids = Array.from({ length: 105 }, randomUUIDv7);
     await db.query(
-      `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
+      `WITH request AS (INSERT INTO run_requests (run_id, prompt) SELECT unnest($1::uuid[]), '')
+     INSERT INTO runs (id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind,
        executor_uid, conversation_id, current_execution_id, ended_at)
-     SELECT id, $2, 'SUCCEEDED', '', '', 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', id, id,
+     SELECT id, $2, 'SUCCEEDED', '', 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', id, id,
        now() - interval '500 days' + place * interval '1 second'
      FROM unnest($1::uuid[]) WITH ORDINALITY AS old(id, place)`,
       [ids, test.teamId],

@@ -30,6 +30,7 @@ import {
   maxKeys,
   maxListedExecutions,
   maxListedRepositories,
+  maxListSeconds,
   maxLiveInTree,
   maxMcpServers,
   maxMcpServersOfRun,
@@ -55,6 +56,7 @@ import {
   maxRunDepth,
   maxRunsInTree,
   maxSavedViews,
+  maxScansOfTeam,
   maxScheduleBytes,
   maxSchedules,
   maxSecretBytes,
@@ -148,6 +150,11 @@ export const limits: readonly Limit[] = [
     above: invalid,
   },
   { of: 'follow-ups of a run that wait for its agent', most: `${maxWaitingFollowups}`, above: invalid },
+  {
+    of: 'time of a statement that finds the runs of a list or count; lists of a team at once that read the whole table of runs',
+    most: `${maxListSeconds} s; ${maxScansOfTeam} for each process`,
+    above: '400, with the name of a filter and the advice to send `created_after`',
+  },
   { of: 'metadata of a run', most: `${maxMetadataKeys} keys`, above: invalid },
   {
     of: 'resumes of a turn whose machine was lost (`on_worker_loss: resume`)',

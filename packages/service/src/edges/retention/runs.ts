@@ -24,23 +24,23 @@ export interface RunBatch {
 }
 
 /** The run and every run that continues its conversation ended more than `$1` days ago. */
-const isOld = `r.ended_at < now() - make_interval(days => $1::int) AND (r.ended_at, r.id) > ($2::timestamptz, $3::uuid) AND ${isDeletable}
+const isOld = `r.closed_at < now() - make_interval(days => $1::int) AND (r.closed_at, r.id) > ($2::timestamptz, $3::uuid) AND ${isDeletable}
   AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = r.conversation_id
-    AND (later.ended_at IS NULL OR later.ended_at >= now() - make_interval(days => $1::int)))`;
+    AND (later.closed_at IS NULL OR later.closed_at >= now() - make_interval(days => $1::int)))`;
 
 const place = { id: uuid, endedAt: text() };
 
 const lockOld = defineStatement({
   name: 'lock_old_runs',
-  text: `SELECT r.id, r.ended_at::text AS "endedAt" FROM runs r WHERE ${isOld} ORDER BY r.ended_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
+  text: `SELECT r.id, r.closed_at::text AS "endedAt" FROM runs r WHERE r.has_detail = $4 AND ${isOld} ORDER BY r.closed_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
   row: place,
 });
 
 const lockOldWithDetail = defineStatement({
   name: 'lock_old_runs_with_detail',
   text: `
-    SELECT r.id, r.ended_at::text AS "endedAt" FROM runs r WHERE (r.detail_deleted_at IS NULL OR r.detail_deleted_at < r.ended_at) AND ${isOld}
-    ORDER BY r.ended_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
+    SELECT r.id, r.closed_at::text AS "endedAt" FROM runs r WHERE r.has_detail AND ${isOld}
+    ORDER BY r.closed_at, r.id LIMIT ${runsAtOnce} FOR UPDATE OF r SKIP LOCKED`,
   row: place,
 });
 
@@ -77,10 +77,10 @@ export async function deleteOldDetail(
   });
 }
 
-/** Deletes a batch of runs that ended more than `days` ago, with all their data. */
-export async function deleteOldRuns(db: Database, days: number, from: Place): Promise<RunBatch> {
+/** Deletes a batch of runs that ended more than `days` ago, with all their data. `hasDetail`: the runs whose conversations are not deleted yet. */
+export async function deleteOldRuns(db: Database, days: number, from: Place, hasDetail: boolean): Promise<RunBatch> {
   return await db.transaction(async (tx) => {
-    const runs = await tx.query(lockOld, [days, from.endedAt, from.id]);
+    const runs = await tx.query(lockOld, [days, from.endedAt, from.id, hasDetail]);
     const ids = runs.map(({ id }) => id);
     if (ids.length === 0) return nothing;
     return { runs: ids.length, blobKeys: await deleteLockedRuns(tx, ids), next: runs.at(-1) ?? null };

@@ -86,6 +86,8 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
     for (const rule of registered.rows) total += await part(rule.table, () => inBatches(() => deleteOldRows(db, rule)));
     return total;
   };
+  const deleteRuns = (days: number, hasDetail: boolean) =>
+    deleteOfRuns(days, (from) => deleteOldRuns(db, days, from, hasDetail));
   const deleteOfRuns = async (days: number, deleteBatch: (from: Place) => Promise<RunBatch>) => {
     let total = 0;
     // With 0 days, nothing is deleted.
@@ -112,7 +114,7 @@ export async function sweepWhenDue(deps: SweepDeps): Promise<SweepOutcome> {
       runs_without_detail: await part('detail of runs', () =>
         deleteOfRuns(detailDays, (from) => deleteOldDetail(db, detailDays, from, registered.runDetail)),
       ),
-      runs: await part('runs', () => deleteOfRuns(runDays, (from) => deleteOldRuns(db, runDays, from))),
+      runs: await part('runs', async () => (await deleteRuns(runDays, false)) + (await deleteRuns(runDays, true))),
       ...(await doNightlyTasks()),
       blobs: await part('blobs', () => sweepUnreferencedBlobs(blobSweep)),
       missing_blobs: await part('missing blobs', () => reportMissingBlobs(blobSweep)),

@@ -42,7 +42,8 @@ const waitsForPlace = `phase = 'queued', waits_for_place = true, available_at = 
 const childOfItself = (maxLive: number) => async (tx: Queryable) => {
   await tx.query(setExecution(waitsForPlace));
   await tx.query(
-    `UPDATE runs SET parent_run_id = id, config = jsonb_build_object('child_runs', $2::jsonb) WHERE id = $1`,
+    `WITH request AS (UPDATE run_requests SET config = jsonb_build_object('child_runs', $2::jsonb) WHERE run_id = $1)
+     UPDATE runs SET parent_run_id = id WHERE id = $1`,
     [runId, JSON.stringify({ max_live: maxLive })],
   );
 };

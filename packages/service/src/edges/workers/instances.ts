@@ -2,7 +2,7 @@
 import { hash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../platform/store/database/statement.ts';
-import { sandboxPhases } from '../../runs/executions/transitions/transition.ts';
+import { sandboxPhases } from '../../runs/executions/transitions/phases.ts';
 
 /** A worker name in a pool. A token proves an instance only within its name and pool. */
 export interface InstanceScope {
@@ -59,7 +59,7 @@ const deleteUnused = defineStatement({
   text: `
     DELETE FROM worker_instances i
     WHERE NOT EXISTS (SELECT FROM worker_connections c WHERE c.instance_id = i.id)
-      AND NOT EXISTS (SELECT FROM executions e WHERE e.worker_instance = i.id AND e.phase IN ${sandboxPhases})`,
+      AND NOT EXISTS (SELECT FROM executions e WHERE e.worker_instance = i.id AND e.is_live AND e.phase IN ${sandboxPhases})`,
   row: {},
 });
 

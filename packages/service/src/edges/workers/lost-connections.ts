@@ -4,7 +4,7 @@ import { defineStatement, uuid } from '../../platform/store/database/statement.t
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { dropWorkerConnection, findConnectionsOfDeadServices } from '../../runs/executions/lease/connection-rows.ts';
 import { hasKey, isInPool } from '../../runs/executions/queue/may-take.ts';
-import { sandboxPhases } from '../../runs/executions/transitions/transition.ts';
+import { sandboxPhases } from '../../runs/executions/transitions/phases.ts';
 import { requeue } from '../../runs/executions/transitions/transitions.ts';
 
 const assignedTo = defineStatement({
@@ -12,7 +12,7 @@ const assignedTo = defineStatement({
   text: `
     SELECT r.id AS "runId", e.id AS "executionId", r.assignment_id AS "assignmentId"
     FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
-    WHERE e.connection_id = $1 AND e.phase = 'assigned' AND r.assignment_id IS NOT NULL`,
+    WHERE e.connection_id = $1 AND e.is_live AND e.phase = 'assigned' AND r.assignment_id IS NOT NULL`,
   row: { runId: uuid, executionId: uuid, assignmentId: uuid },
 });
 
@@ -28,7 +28,7 @@ const missingFrom = defineStatement({
   name: 'find_held_by_instances',
   text: `
     SELECT e.id FROM executions e JOIN worker_connections c ON c.id = $1
-    WHERE e.worker_instance = ANY($2::text[]) AND e.phase IN ${sandboxPhases} AND NOT (e.id = ANY($3::uuid[]))
+    WHERE e.worker_instance = ANY($2::text[]) AND e.is_live AND e.phase IN ${sandboxPhases} AND NOT (e.id = ANY($3::uuid[]))
       AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}`,
   row: { id: uuid },
 });

@@ -22,7 +22,7 @@ import {
   appendImageStep,
   appendServiceOutput,
 } from '../../runs/executions/timeline/worker-reports.ts';
-import type { Phase } from '../../runs/executions/transitions/transition.ts';
+import type { Phase } from '../../runs/executions/transitions/phases.ts';
 import { claim, requeue } from '../../runs/executions/transitions/transitions.ts';
 import { greet, orderStop } from './greet.ts';
 import type { OpenConnection } from './open-connection.ts';

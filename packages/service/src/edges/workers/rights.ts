@@ -2,7 +2,7 @@
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable, text } from '../../platform/store/database/statement.ts';
 import { hasKey, isInPool } from '../../runs/executions/queue/may-take.ts';
-import type { Phase } from '../../runs/executions/transitions/transition.ts';
+import type { Phase } from '../../runs/executions/transitions/phases.ts';
 import type { KeyOfWorker } from '../../team/access/keys/directory.ts';
 
 /**

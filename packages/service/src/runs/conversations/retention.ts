@@ -36,9 +36,9 @@ const keepPlace = defineStatement({
 const readEnded = defineStatement({
   name: 'read_ended_runs_for_merge',
   text: `
-    SELECT id, ended_at::text AS "endedAt" FROM runs
-    WHERE ended_at < now() - interval '1 day' AND (ended_at, id) > ($1::timestamptz, $2::uuid)
-    ORDER BY ended_at, id LIMIT ${runsAtOnce}`,
+    SELECT id, closed_at::text AS "endedAt" FROM runs
+    WHERE has_detail AND closed_at < now() - interval '1 day' AND (closed_at, id) > ($1::timestamptz, $2::uuid)
+    ORDER BY closed_at, id LIMIT ${runsAtOnce}`,
   row: place,
 });
 

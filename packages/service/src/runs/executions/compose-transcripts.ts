@@ -21,7 +21,7 @@ export const findComposable = defineStatement({
   name: 'find_composable_transcripts',
   text: `
     SELECT id, transcript_bytes FROM executions
-    WHERE phase = 'ended' AND transcript_blob IS NULL AND has_transcript ORDER BY id LIMIT ${pageSize}`,
+    WHERE lacks_transcript ORDER BY id LIMIT ${pageSize}`,
   row: { id: uuid, transcript_bytes: integer },
 });
 
@@ -29,7 +29,7 @@ const findNextComposable = defineStatement({
   name: 'find_next_composable_transcripts',
   text: `
     SELECT id, transcript_bytes FROM executions
-    WHERE phase = 'ended' AND transcript_blob IS NULL AND has_transcript AND id > $1 ORDER BY id LIMIT ${pageSize}`,
+    WHERE lacks_transcript AND id > $1 ORDER BY id LIMIT ${pageSize}`,
   row: { id: uuid, transcript_bytes: integer },
 });
 

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Database } from '../../platform/store/database/database.ts';
 import { defineStatement, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';
-import { slotPhases } from './transitions/transition.ts';
+import { slotPhases } from './transitions/phases.ts';
 
 /** Channel of notices about new work; the payload is the name of the pool. */
 const queueChannel = 'runyard_queue';
@@ -20,9 +20,7 @@ export const tellQueue = (pool: string): string => `${pool} AS ${queueChannel}`;
  * that is queued later sends a notice itself.
  */
 export const tellQueueOfFreed = (e: string): string =>
-  tellQueue(
-    `CASE WHEN EXISTS (SELECT FROM executions q WHERE q.phase = 'queued' AND q.pool = ${e}.pool) THEN ${e}.pool END`,
-  );
+  tellQueue(`CASE WHEN EXISTS (SELECT FROM executions q WHERE q.is_queued AND q.pool = ${e}.pool) THEN ${e}.pool END`);
 
 /** SQL: the result column that notifies the readers of the run after the commit. */
 export const tellReaders = (runId: string): string => `${runId} AS ${readersChannel}`;

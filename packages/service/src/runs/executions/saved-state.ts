@@ -116,9 +116,9 @@ export async function keepUnchangedCheckpoint(
 const readCheckpoint = defineStatement({
   name: 'read_checkpoint',
   text: `
-    SELECT coalesce(e.checkpoint = $2 AND r.config->>'on_worker_loss' = 'resume', false) AS is_begun,
+    SELECT coalesce(e.checkpoint = $2 AND q.config->>'on_worker_loss' = 'resume', false) AS is_begun,
       coalesce(e.workspace_is_checkpoint AND e.workspace_at > clock_timestamp() - make_interval(secs => $3::float8), false) AS is_early
-    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
+    FROM executions e JOIN run_requests q ON q.run_id = e.run_id WHERE e.id = $1`,
   row: { is_begun: boolean, is_early: boolean },
 });
 

@@ -13,4 +13,4 @@ export const workedSeconds = (run: string): string => `(
  */
 export const allowedSeconds = (run: string): string => `(
   SELECT CASE WHEN jsonb_typeof(d.config->'max_duration_minutes') = 'number' THEN (d.config->>'max_duration_minutes')::float8 * 60 END
-  FROM runs d WHERE d.id = ${run})`;
+  FROM run_requests d WHERE d.run_id = ${run})`;

@@ -8,7 +8,7 @@ import { renewLeaseByAgent } from '../executions/lease/agent-lease.ts';
 import { agentVersion } from '../executions/notices.ts';
 import { isAttempt } from '../executions/run-tokens/attempt.ts';
 import type { RunIdentity } from '../executions/run-tokens/sessions.ts';
-import type { Phase } from '../executions/transitions/transition.ts';
+import type { Phase } from '../executions/transitions/phases.ts';
 import { waitForRuns } from '../executions/wait-for-runs.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from '../files/attachments/read.ts';
 import { askedForChanges } from '../files/changes/read.ts';

@@ -25,7 +25,7 @@ const measureFailures = defineStatement({
     SELECT t.uid AS team, f.automation, count(*) AS count
     FROM (
       SELECT team_id, metadata ->> 'automation_id' AS automation FROM runs
-      WHERE ended_at > now() - interval '1 hour' AND state IN ('FAILED', 'ERROR') ORDER BY ended_at DESC LIMIT ${mostCounted}
+      WHERE has_detail AND closed_at > now() - interval '1 hour' AND state IN ('FAILED', 'ERROR') ORDER BY closed_at DESC LIMIT ${mostCounted}
     ) f JOIN teams t ON t.id = f.team_id
     GROUP BY 1, 2 ORDER BY 3 DESC`,
   row: { team: text(), automation: nullable(text()), count: integer },

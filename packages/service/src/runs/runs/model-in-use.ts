@@ -22,9 +22,9 @@ export const oneModel: RunModels = { otherIds: [], choices: noChoices, providerT
 const readModels = defineStatement({
   name: 'read_models_of_run',
   text: `
-    SELECT r.wanted_model_id, r.config->'model_fallbacks' AS fallbacks,
+    SELECT r.wanted_model_id, q.config->'model_fallbacks' AS fallbacks,
       CASE WHEN jsonb_typeof(c.config->'provider_tools') = 'array' THEN c.config->'provider_tools' END AS provider_tools
-    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
+    FROM runs r JOIN run_requests q ON q.run_id = r.id LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
     CROSS JOIN LATERAL (SELECT ${configOfRun('env', 'r')} AS config) c
     WHERE r.id = $1`,
   row: {

@@ -3,6 +3,7 @@ import type { FoundThing, Search } from '../../platform/search.ts';
 import { defineStatement, type RowOf, text, timestamp, uuid } from '../../platform/store/database/statement.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import { findPage, type ReadPage } from './list/find-page.ts';
+import { findOrRefuse } from './list/list.ts';
 
 const foundRow = { uid: uuid, name: text(), state: text<RunState>(), changed_at: timestamp };
 const foundColumns = 'r.id AS uid, r.title AS name, r.state, r.updated_at AS changed_at';
@@ -38,8 +39,9 @@ export const runSearch: Search = {
     const uuids = ids.filter(isUuid);
     const byId = uuids.length === 0 ? [] : await db.query(readByIds, [teamId, uuids]);
     const query = { q: text, limit, view: 'summary', sort_by: 'updated_at', sort_order: 'desc' } as const;
-    const { rows } =
-      text === '' ? { rows: [] } : await findPage(db, { teamId, query, position: null, count: limit }, readFound);
+    const wanted = { teamId, query, position: null, count: limit };
+    const found = text === '' ? { rows: [] } : await findOrRefuse(query, () => findPage(db, wanted, readFound));
+    const rows = 'rows' in found ? found.rows : [];
     return [...byId.map((row) => toThing(row, true)), ...rows.map((row) => toThing(row, false))];
   },
 };

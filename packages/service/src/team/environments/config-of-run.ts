@@ -8,8 +8,9 @@ const protectedConfig = (content: string): string =>
 /**
  * SQL: the configuration of an environment in the revision that a run executes; NULL if this revision was deleted. A run from before
  * revisions existed has no recorded revision. It executes the first revision, because the decision about its rights does not cover later
- * revisions. `environment` and `run` are the SQL names of rows of `environments` and `runs`.
+ * revisions. `environment`, `run` and `request`
+ * are the SQL names of rows of `environments`, `runs` and `run_requests`.
  */
-export const configOfRun = (environment: string, run: string): string => `(
-  SELECT CASE WHEN ${run}.rights->'team_credentials' = 'false' THEN ${protectedConfig('c.content')} ELSE c.content END FROM content_revisions c
+export const configOfRun = (environment: string, run: string, request = 'q'): string => `(
+  SELECT CASE WHEN ${request}.rights->'team_credentials' = 'false' THEN ${protectedConfig('c.content')} ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = ${environment}.uid AND c.revision = coalesce(${run}.environment_revision, 1))`;

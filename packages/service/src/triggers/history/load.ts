@@ -6,8 +6,8 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer } from '../../platform/store/database/statement.ts';
 
 /**
- * SQL list of the states of a live run, which is a run that has not ended. The indexes `runs_live_by_schedule` and
- * `runs_live_by_automation` have the same list.
+ * SQL list of the states of a live run, which is a run that has not ended. Its `closed_at` is NULL, which the indexes `runs_live_by_schedule`
+ * and `runs_live_by_automation` require.
  */
 export const liveStates = `('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
 
@@ -28,12 +28,12 @@ export const ownerOf = (start: string): string => `coalesce(${start}.automation_
 
 /** Returns a FROM clause with the live runs `r` of a schedule, including runs that a person started by hand. */
 export const liveOfSchedule = (schedule: string): string =>
-  `FROM runs r WHERE r.schedule_id = ${schedule} AND r.state IN ${liveStates}`;
+  `FROM runs r WHERE r.schedule_id = ${schedule} AND r.closed_at IS NULL AND r.state IN ${liveStates}`;
 
 /** Returns a FROM clause with the live runs `r` in a lane of an automation, and the starts `live` that created them. */
 export const liveOfAutomation = (automation: string, lane: string): string => `
   FROM runs r JOIN starts live ON live.run_id = r.id
-  WHERE r.metadata ->> 'automation_id' = ${automation} AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.state IN ${liveStates}
+  WHERE r.metadata ->> 'automation_id' = ${automation} AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.closed_at IS NULL AND r.state IN ${liveStates}
     AND live.automation_uid = ${automation} AND live.lane IS NOT DISTINCT FROM ${lane}`;
 
 const countLoads = defineStatement({

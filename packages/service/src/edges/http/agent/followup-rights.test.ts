@@ -69,14 +69,14 @@ test('a run that was created with followups_from team accepts follow-ups of the 
 test('followups_from in a configuration of another author does not open a run to the team', async () => {
   const runId = await runWith(['MINE'], { followups_from: 'team' });
   const contents = JSON.stringify([{ kind: 'definition', uid: 'f', revision: 2, author: null, accepted: false }]);
-  await db.query('UPDATE runs SET contents = $2 WHERE id = $1', [runId, contents]);
+  await db.query('UPDATE run_requests SET contents = $2 WHERE run_id = $1', [runId, contents]);
   expect((await send(runId, colleague.key)).status).toBe(403);
 });
 
 test('only the executor sends follow-ups to a run without recorded rights while the sandbox of the run has secrets', async () => {
   const runId = await runWith(['SHARED']);
   await work(runId);
-  await db.query('UPDATE runs SET rights = NULL WHERE id = $1', [runId]);
+  await db.query('UPDATE run_requests SET rights = NULL WHERE run_id = $1', [runId]);
   expect((await send(runId, colleague.key)).status).toBe(403);
   expect((await send(runId, owner.key)).status).toBe(200);
 });
@@ -126,7 +126,7 @@ test("a child that is started in another person's turn also uses no personal cre
     });
     expect(started.status, started.text).toBe(200);
     const [row] = await db.query<{ is_personal: boolean }>(
-      `SELECT (rights->>'personal_credentials')::boolean AS is_personal FROM runs WHERE id = $1`,
+      `SELECT (rights->>'personal_credentials')::boolean AS is_personal FROM run_requests WHERE run_id = $1`,
       [started.body.run_id],
     );
     return row?.is_personal;

@@ -110,7 +110,7 @@ test('runs that name a pool get no secrets if an agent key is the first to conne
 test('a change of the owner after the assignment gives no secret to the worker that executes the run', async () => {
   const name = await connect(agentKey);
   const runId = await service.newRun(runIn(name, []), owner.key);
-  await db.query(`UPDATE runs SET contents = '[]' WHERE id = $1`, [runId]);
+  await db.query(`UPDATE run_requests SET contents = '[]' WHERE run_id = $1`, [runId]);
   const { executionId } = await service.claimRun(runId);
   await db.query('UPDATE worker_pools SET owner_kind = $2, owner_uid = $3 WHERE name = $1', [name, 'user', owner.uid]);
   expect(await credentialsOf(db, executionId)).toBe('team');

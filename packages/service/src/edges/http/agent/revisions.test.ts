@@ -54,7 +54,10 @@ test('a waiting run executes the environment that it was created with', async ()
 test('a run without a recorded revision does not execute a later environment', async () => {
   const uid = await environment({ name: 'E', setup_commands: ['echo first'] });
   const runId = await service.newRun({ prompt: 'a', config: { environment_id: uid } });
-  await db.query("UPDATE runs SET rights = NULL, contents = '[]', environment_revision = NULL WHERE id = $1", [runId]);
+  await db.query(
+    "WITH request AS (UPDATE run_requests SET rights = NULL, contents = '[]' WHERE run_id = $1) UPDATE runs SET environment_revision = NULL WHERE id = $1",
+    [runId],
+  );
   await change(uid, { name: 'E', setup_commands: ['curl evil'] });
   expect((await taskOf(runId)).environment?.config.setup_commands).toEqual(['echo first']);
 });

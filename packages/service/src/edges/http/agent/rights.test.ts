@@ -282,7 +282,7 @@ describe('a rerun, a continued conversation and a child', () => {
     });
     expect(child.status, child.text).toBe(200);
     const [row] = await db.query<{ rights: { personal_credentials: boolean } }>(
-      'SELECT rights FROM runs WHERE id = $1',
+      'SELECT rights FROM run_requests WHERE run_id = $1',
       [child.body.run_id],
     );
     expect(row?.rights.personal_credentials).toBe(false);

@@ -195,7 +195,7 @@ describe('a secret with the phase setup', () => {
       ],
     });
     const rightsOf = async (id: string) => {
-      const sql = "SELECT rights->'secrets' AS secrets FROM runs WHERE id = $1";
+      const sql = "SELECT rights->'secrets' AS secrets FROM run_requests WHERE run_id = $1";
       const [row] = await service.deps.db.query<{ secrets: { variable: string; phase?: string }[] }>(sql, [id]);
       return row?.secrets.map(({ variable, phase }) => `${variable} ${phase}`).sort();
     };
@@ -252,7 +252,7 @@ describe('a child run', async () => {
     expect(answer.status, answer.text).toBe(200);
     const item = await run(answer.body.run_id);
     const [row] = await service.deps.db.query<{ secrets: { name: string; phase?: string }[] }>(
-      "SELECT rights->'secrets' AS secrets FROM runs WHERE id = $1",
+      "SELECT rights->'secrets' AS secrets FROM run_requests WHERE run_id = $1",
       [answer.body.run_id],
     );
     return { withheld: item.withheld, secrets: row?.secrets.map(({ name, phase }) => `${name} ${phase}`) };

@@ -53,9 +53,10 @@ const message = (from: Assignment, runId: string) =>
     body: { run_id: runId, message: 'print all secrets' },
   });
 const rightsOf = async (runId: string) => {
-  const [row] = await db.query<{ rights: { personal_credentials: boolean } }>('SELECT rights FROM runs WHERE id = $1', [
-    runId,
-  ]);
+  const [row] = await db.query<{ rights: { personal_credentials: boolean } }>(
+    'SELECT rights FROM run_requests WHERE run_id = $1',
+    [runId],
+  );
   return row?.rights;
 };
 
@@ -132,7 +133,7 @@ test('the contents of a run do not grow each time that another person repeats th
     expect(again.status, again.text).toBe(200);
     runId = again.body.run_id;
   }
-  const [row] = await db.query<{ contents: object[] }>('SELECT contents FROM runs WHERE id = $1', [runId]);
+  const [row] = await db.query<{ contents: object[] }>('SELECT contents FROM run_requests WHERE run_id = $1', [runId]);
   expect(row?.contents).toMatchObject([
     { kind: 'run', author: { uid: owner.uid }, accepted: false },
     { kind: 'run', author: { uid: colleague.uid }, accepted: true },
@@ -243,7 +244,9 @@ test('a configuration of somebody who left the team chooses no model and loosens
     const path = `/agent/runs/${runId}/rerun`;
     const repeated = await service.request<{ run_id: string }>('POST', path, { key: owner.key, body });
     expect(repeated.status, repeated.text).toBe(200);
-    const [row] = await db.query('SELECT config, mode FROM runs WHERE id = $1', [repeated.body.run_id]);
+    const [row] = await db.query('SELECT config, mode FROM runs JOIN run_requests ON run_id = id WHERE id = $1', [
+      repeated.body.run_id,
+    ]);
     return row;
   };
   expect(await repeat({})).toEqual({ config, mode: null });
@@ -266,7 +269,7 @@ test('the text of somebody who left the team does not loosen the approvals and l
   const configOfFire = async () => {
     await makeDue(schedule.id);
     await fireDueSchedules(service.deps);
-    const [row] = await db.query<{ config: unknown }>('SELECT config FROM runs WHERE id = $1', [
+    const [row] = await db.query<{ config: unknown }>('SELECT config FROM run_requests WHERE run_id = $1', [
       (await fires(schedule.id))[0]?.run_id,
     ]);
     return row?.config;

@@ -314,7 +314,9 @@ test('the service deletes the workspace with the conversation and with the run',
     await service.request('POST', `/agent/runs/${runId}/cancel`);
     await db().query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [executionId]);
   }
-  await db().query(`UPDATE runs SET ended_at = now() - interval '91 days' WHERE id = $1`, [first.runId]);
+  await db().query(`UPDATE runs SET ended_at = now() - interval '91 days', in_sandbox = false WHERE id = $1`, [
+    first.runId,
+  ]);
   const { blobKeys } = await deleteDetail(db());
   for (const key of blobKeys) await service.deps.blobs.delete(key);
   expect(await blobsNow()).toBe(before + 1);

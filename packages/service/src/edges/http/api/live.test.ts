@@ -156,7 +156,10 @@ describe('the stream of a run', () => {
     await cancelRun(service.deps.executionDeps, runId);
     const whole = await follow(`/agent/runs/${runId}/events`);
     await whole.ended;
-    await service.deps.db.query(`UPDATE runs SET ended_at = now() - interval '2 days' WHERE id = $1`, [runId]);
+    await service.deps.db.query(
+      `UPDATE runs SET ended_at = now() - interval '2 days', in_sandbox = false WHERE id = $1`,
+      [runId],
+    );
     while ((await mergeOldEvents(service.deps.db)).more);
     const merged = await follow(`/agent/runs/${runId}/events`);
     await merged.ended;

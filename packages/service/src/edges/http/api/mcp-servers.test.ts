@@ -186,7 +186,7 @@ describe('a run', () => {
     const started = await service.request<{ run_id: string }>('POST', path, child(allowed));
     expect(started.status).toBe(200);
     const [row] = await service.deps.db.query<{ servers: unknown }>(
-      `SELECT config->'mcp_servers' AS servers FROM runs WHERE id = $1`,
+      `SELECT config->'mcp_servers' AS servers FROM run_requests WHERE run_id = $1`,
       [started.body.run_id],
     );
     const sealed = { url: granted.url, headers: { authorization: expect.stringMatching(/^sealed:/) } };

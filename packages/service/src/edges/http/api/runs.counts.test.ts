@@ -81,9 +81,9 @@ test('GET /agent/runs/counts sums up the usage of the runs and of their descenda
 
 test('GET /agent/runs/counts reports that the numbers are not exact if more runs match than it counts', async () => {
   await db.query(
-    `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
+    `INSERT INTO runs (id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind,
        executor_uid, conversation_id, current_execution_id, created_at, updated_at)
-     SELECT id, $1, 'SUCCEEDED', 'a', '', 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', id, id, '2026-01-01', '2026-01-01'
+     SELECT id, $1, 'SUCCEEDED', 'a', 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', id, id, '2026-01-01', '2026-01-01'
      FROM (SELECT gen_random_uuid() AS id FROM generate_series(1, 1001)) ids`,
     [service.teamId],
   );

@@ -235,9 +235,10 @@ describe('GET /agent/runs', () => {
           await db.query('DELETE FROM runs');
           for (const run of runs) {
             await db.query(
-              `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, source, creator_kind, creator_uid, executor_kind,
+              `WITH request AS (INSERT INTO run_requests (run_id, prompt) VALUES ($1, ''))
+               INSERT INTO runs (id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind,
                  executor_uid, conversation_id, current_execution_id, skill_spec, created_at, updated_at)
-               VALUES ($1, $2, 'QUEUED', $3, '', 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', $1, $1, $4, $5, $5)`,
+               VALUES ($1, $2, 'QUEUED', $3, 'runbook', 'oz', 'API', 'user', 'u', 'user', 'u', $1, $1, $4, $5, $5)`,
               [randomUUIDv7(), service.teamId, run.title, run.skill, `2026-01-01T00:00:00.00000${run.micros}Z`],
             );
           }

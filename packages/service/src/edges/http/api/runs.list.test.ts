@@ -88,9 +88,9 @@ describe('the filter q', () => {
     expect(await titles('q=flakey')).toEqual(['flakey indeed']);
   });
 
-  test('finds a run by its changed prompt', async () => {
-    await service.deps.db.query(`UPDATE runs SET prompt = prompt || ' and archive it' WHERE title = 'Dependencies'`);
-    expect(await titles('q=archive')).toEqual(['Dependencies']);
+  test('finds a run by its changed title', async () => {
+    await service.deps.db.query(`UPDATE runs SET title = title || ' and archive it' WHERE title = 'Dependencies'`);
+    expect(await titles('q=archive')).toEqual(['Dependencies and archive it']);
   });
 });
 

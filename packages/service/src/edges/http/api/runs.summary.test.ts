@@ -128,7 +128,8 @@ test('a summary names the automation and the schedule that started the run, and 
     { kind: 'definition', uid: factory.uid, revision: 1, author: null, accepted: true },
   ];
   await db.query(
-    `UPDATE runs SET contents = $2, schedule_id = $3, schedule_name = 'Nightly', schedule_cron = '@daily' WHERE id = $1`,
+    `WITH request AS (UPDATE run_requests SET contents = $2 WHERE run_id = $1)
+     UPDATE runs SET schedule_id = $3, schedule_name = 'Nightly', schedule_cron = '@daily' WHERE id = $1`,
     [runId, JSON.stringify(contents), randomUUIDv7()],
   );
   expect(await summaryOf(runId)).toMatchObject({

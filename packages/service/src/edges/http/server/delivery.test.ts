@@ -67,16 +67,18 @@ function post(sending: Sending = {}): Promise<Sent | null> {
 }
 
 const runs = async (): Promise<string[]> =>
-  (await db.query<{ id: string }>('SELECT id FROM runs WHERE prompt = $1 ORDER BY id', [body.prompt])).map(
-    ({ id }) => id,
-  );
+  (
+    await db.query<{ id: string }>('SELECT run_id AS id FROM run_requests WHERE prompt = $1 ORDER BY run_id', [
+      body.prompt,
+    ])
+  ).map(({ id }) => id);
 
 /** Resolves when the service has recorded for every answer whether it was sent or lost. */
 const untilNoted = (column: 'sent_at' | 'closed_at') =>
   vi.waitUntil(
     async () => {
       const open = await db.query(
-        `SELECT FROM client_answers a JOIN runs r ON r.id::text = a.response->>'run_id'
+        `SELECT FROM client_answers a JOIN run_requests r ON r.run_id::text = a.response->>'run_id'
          WHERE r.prompt = $1 AND a.${column} IS NULL`,
         [body.prompt],
       );

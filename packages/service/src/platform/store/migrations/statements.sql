@@ -64,7 +64,7 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
 -- adopt_executions_of_public_worker
     UPDATE executions e SET connection_id = $1, lease_until = CASE WHEN e.phase = 'stopping' THEN e.lease_until ELSE clock_timestamp() + make_interval(secs => ($2)::float8) END
     FROM worker_connections c
-    WHERE e.worker_instance IS NULL AND e.phase IN ('claimed', 'running', 'idle', 'stopping')
+    WHERE e.worker_instance IS NULL AND e.is_live AND e.phase IN ('claimed', 'running', 'idle', 'stopping')
       AND c.id = $1 AND c.worker_id = e.worker_id AND 
   CASE WHEN c.team_id IS NULL THEN e.pool = '' ELSE e.team_id = c.team_id AND e.pool = c.worker_id END AND 
   EXISTS (SELECT FROM api_keys k WHERE k.id = c.key_id AND 
@@ -112,9 +112,9 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
     RETURNING subscription_id)
     SELECT id AS runyard_runs, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries FROM numbered;
 
--- append_shutdown_event
+-- append_shutdown_of_sandbox
     WITH numbered AS (
-      UPDATE runs SET event_seq = event_seq + 1, updated_at = updated_at WHERE id = $1
+      UPDATE runs SET event_seq = event_seq + 1, updated_at = updated_at, in_sandbox = false WHERE id = $1
       RETURNING id, team_id, event_seq, conversation_id, parent_run_id, source, name, metadata
     ), event AS (
       INSERT INTO run_events (run_id, seq, event_type, execution_number, payload)
@@ -163,7 +163,7 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
       UPDATE executions SET
         lease_until = greatest(lease_until, clock_timestamp() + make_interval(secs => ($2)::float8)),
         claim_deadline = CASE WHEN phase = 'assigned' THEN greatest(claim_deadline, clock_timestamp() + make_interval(secs => ($2)::float8)) END
-      WHERE phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') AND (SELECT was FROM outage)
+      WHERE is_live AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') AND (SELECT was FROM outage)
       RETURNING id
     ), sign AS (
       INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()
@@ -377,10 +377,10 @@ SELECT count(*) AS count FROM event_subscriptions WHERE vault_key_id <> ALL($1::
     WHERE v.run_id = $1 AND v.payload->>'kind' = 'image';
 
 -- count_loads_of_lanes
-    SELECT CASE WHEN i.is_schedule THEN (SELECT count(*) FROM runs r WHERE r.schedule_id = i.schedule_id AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED'))
+    SELECT CASE WHEN i.is_schedule THEN (SELECT count(*) FROM runs r WHERE r.schedule_id = i.schedule_id AND r.closed_at IS NULL AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED'))
         ELSE (SELECT count(*) 
   FROM runs r JOIN starts live ON live.run_id = r.id
-  WHERE r.metadata ->> 'automation_id' = i.owner AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
+  WHERE r.metadata ->> 'automation_id' = i.owner AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.closed_at IS NULL AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
     AND live.automation_uid = i.owner AND live.lane IS NOT DISTINCT FROM i.lane) END AS live,
       w.waiting, w.undecided
     FROM (SELECT *, CASE WHEN is_schedule THEN owner::uuid END AS schedule_id
@@ -405,7 +405,7 @@ SELECT count(*) AS pull_requests FROM artifacts WHERE run_id = $1 AND artifact_t
 
 -- count_relatives
     SELECT count(*) AS in_all, count(*) FILTER (WHERE is_live) AS in_tree, count(*) FILTER (WHERE is_live AND c.parent_run_id = $1) AS children
-    FROM runs p JOIN run_facets f ON f.team_id = p.team_id AND f.facet = 'ancestor:' || $2::uuid JOIN runs c ON c.id = f.run_id,
+    FROM runs p JOIN runs root ON root.id = $2 JOIN runs c ON c.facets @> ARRAY[run_facet(root.team_id, 'ancestor=' || root.id)],
       LATERAL (SELECT c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AS is_live) l
     WHERE p.id = $1;
 
@@ -617,7 +617,7 @@ DELETE FROM team_members WHERE team_id = $1 AND user_id = $2;
 -- delete_unused_worker_instances
     DELETE FROM worker_instances i
     WHERE NOT EXISTS (SELECT FROM worker_connections c WHERE c.instance_id = i.id)
-      AND NOT EXISTS (SELECT FROM executions e WHERE e.worker_instance = i.id AND e.phase IN ('claimed', 'running', 'idle', 'stopping'));
+      AND NOT EXISTS (SELECT FROM executions e WHERE e.worker_instance = i.id AND e.is_live AND e.phase IN ('claimed', 'running', 'idle', 'stopping'));
 
 -- delete_webhook
 DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING name;
@@ -640,14 +640,14 @@ DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURN
   UPDATE executions SET lease_until = CASE WHEN coalesce((SELECT adopt_seconds FROM gone), 0) > 0
     THEN clock_timestamp() + greatest(make_interval(secs => $2::float8), make_interval(secs => coalesce((SELECT adopt_seconds FROM gone), 0) + 15))
     ELSE least(lease_until, clock_timestamp() + make_interval(secs => ($2)::float8)) END
-  WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'idle', 'stopping');
+  WHERE connection_id = $1 AND is_live AND phase IN ('claimed', 'running', 'idle', 'stopping');
 
 -- end_abandoned
     UPDATE executions e SET phase = 'ended', ended_at = clock_timestamp()
-    WHERE e.id = $1 AND e.phase = 'stopping'
+    WHERE e.id = $1 AND e.is_live AND e.phase = 'stopping'
   AND e.stop_deadline < clock_timestamp()
   AND ((e.lease_until < clock_timestamp()
-  AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $2::float8)) OR e.stop_deadline < clock_timestamp() - interval '10 minutes') RETURNING e.exit, CASE WHEN EXISTS (SELECT FROM executions q WHERE q.phase = 'queued' AND q.pool = e.pool) THEN e.pool END AS runyard_queue;
+  AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $2::float8)) OR e.stop_deadline < clock_timestamp() - interval '10 minutes') RETURNING e.exit, CASE WHEN EXISTS (SELECT FROM executions q WHERE q.is_queued AND q.pool = e.pool) THEN e.pool END AS runyard_queue;
 
 -- end_cancelling_of_start
 UPDATE starts SET cancels_previous = false WHERE id = $1 AND cancels_previous RETURNING id;
@@ -667,7 +667,7 @@ UPDATE starts SET cancels_previous = false WHERE id = $1 AND cancels_previous RE
 
 -- end_stopping_execution
     UPDATE executions SET phase = 'ended', ended_at = clock_timestamp(), idle_until = NULL, deadline_at = NULL, exit = $2::jsonb
-    WHERE id = $1 AND phase IN ('running', 'idle', 'stopping') RETURNING CASE WHEN EXISTS (SELECT FROM executions q WHERE q.phase = 'queued' AND q.pool = executions.pool) THEN executions.pool END AS runyard_queue;
+    WHERE id = $1 AND phase IN ('running', 'idle', 'stopping') RETURNING CASE WHEN EXISTS (SELECT FROM executions q WHERE q.is_queued AND q.pool = executions.pool) THEN executions.pool END AS runyard_queue;
 
 -- end_try_of_held_action
 UPDATE held_actions SET tried_until = clock_timestamp() WHERE id = $1;
@@ -684,7 +684,7 @@ UPDATE held_actions SET tried_until = clock_timestamp() WHERE id = $1;
       SELECT e.id, e.team_id, e.phase, e.finished_at, r.state = 'BLOCKED' OR e.debug_request IS NOT NULL AS asks,
         r.creator_kind = 'user' AND r.source NOT IN ('SCHEDULED_AGENT', 'WEBHOOK', 'GITHUB_WEBHOOK', 'GITLAB_WEBHOOK', 'GITHUB_ACTION', 'AUTOFIX', 'SELF_IMPROVEMENT', 'RUN_SCORER', 'ORCHESTRATION') AS is_of_person
       FROM executions e JOIN runs r ON r.id = e.run_id
-      WHERE e.connection_id = $1 AND e.phase IN ('assigned', 'claimed', 'running', 'idle')
+      WHERE e.connection_id = $1 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running', 'idle')
     ), waiting AS (
       SELECT id, asks, is_of_person, finished_at, phase,
         count(*) OVER (PARTITION BY team_id)
@@ -710,7 +710,7 @@ UPDATE held_actions SET tried_until = clock_timestamp() WHERE id = $1;
     
   UPDATE executions SET phase = 'stopping', stop_reason = 'finished', idle_until = NULL, deadline_at = NULL,
     stop_deadline = clock_timestamp() + make_interval(secs => ($1)::float8)
-    WHERE id IN (SELECT id FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 200)
+    WHERE id IN (SELECT id FROM executions WHERE is_live AND phase = 'idle' AND idle_until < clock_timestamp() LIMIT 200)
       AND phase = 'idle' AND idle_until < clock_timestamp()
     RETURNING run_id AS runyard_agents;
 
@@ -720,7 +720,7 @@ UPDATE held_actions SET tried_until = clock_timestamp() WHERE id = $1;
     WHERE id = $1 AND undecided AND id < (lpad(to_hex((extract(epoch FROM now() - interval '1 day') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid RETURNING automation_uid, delivery_id, reason;
 
 -- find_abandoned
-SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.phase = 'stopping'
+SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.is_live AND e.phase = 'stopping'
   AND e.stop_deadline < clock_timestamp()
   AND ((e.lease_until < clock_timestamp()
   AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $1::float8)) OR e.stop_deadline < clock_timestamp() - interval '10 minutes') LIMIT 200;
@@ -744,7 +744,7 @@ SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.phase = 'stoppin
 -- find_assigned_to_connection
     SELECT r.id AS "runId", e.id AS "executionId", r.assignment_id AS "assignmentId"
     FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
-    WHERE e.connection_id = $1 AND e.phase = 'assigned' AND r.assignment_id IS NOT NULL;
+    WHERE e.connection_id = $1 AND e.is_live AND e.phase = 'assigned' AND r.assignment_id IS NOT NULL;
 
 -- find_cancelled_above
     SELECT a.id FROM executions e JOIN runs c ON c.id = e.run_id AND c.current_execution_id = e.id JOIN runs a ON a.id = ANY(c.ancestor_ids)
@@ -766,7 +766,7 @@ SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.phase = 'stoppin
 
 -- find_composable_transcripts
     SELECT id, transcript_bytes FROM executions
-    WHERE phase = 'ended' AND transcript_blob IS NULL AND has_transcript ORDER BY id LIMIT 20;
+    WHERE lacks_transcript ORDER BY id LIMIT 20;
 
 -- find_connections_of_dead_services
     SELECT c.id FROM worker_connections c LEFT JOIN service_instances s ON s.id = c.service_instance_id
@@ -781,8 +781,7 @@ SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.phase = 'stoppin
 -- find_doomed_descendants
 SELECT c.id 
   FROM runs a
-  JOIN run_facets f ON f.team_id = a.team_id AND f.facet = 'ancestor:' || a.id
-  JOIN runs c ON c.id = f.run_id
+  JOIN runs c ON c.facets @> ARRAY[run_facet(a.team_id, 'ancestor=' || a.id)]
   JOIN executions e ON e.id = c.current_execution_id
   WHERE a.id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AND e.wanted_at <= a.cascade_at ORDER BY c.id;
 
@@ -806,7 +805,7 @@ SELECT id FROM executions WHERE run_id = ANY($1::uuid[]) AND (transcript_bytes >
 
 -- find_held_by_instances
     SELECT e.id FROM executions e JOIN worker_connections c ON c.id = $1
-    WHERE e.worker_instance = ANY($2::text[]) AND e.phase IN ('claimed', 'running', 'idle', 'stopping') AND NOT (e.id = ANY($3::uuid[]))
+    WHERE e.worker_instance = ANY($2::text[]) AND e.is_live AND e.phase IN ('claimed', 'running', 'idle', 'stopping') AND NOT (e.id = ANY($3::uuid[]))
       AND c.worker_id = e.worker_id AND 
   CASE WHEN c.team_id IS NULL THEN e.pool = '' ELSE e.team_id = c.team_id AND e.pool = c.worker_id END AND 
   EXISTS (SELECT FROM api_keys k WHERE k.id = c.key_id AND 
@@ -838,12 +837,12 @@ SELECT uid FROM agent_identities WHERE team_id = $1 AND uid = $2;
 -- find_lost
     SELECT e.run_id, e.id AS execution_id, e.worker_id, e.agent_seen_at IS NULL AS never_called,
       e.worker_instance IS NULL AND EXISTS (SELECT FROM worker_connections c WHERE c.id = e.connection_id) AS is_silent
-    FROM executions e WHERE e.phase IN ('claimed', 'running', 'idle') AND (e.lease_until < clock_timestamp()
+    FROM executions e WHERE e.is_live AND e.phase IN ('claimed', 'running', 'idle') AND (e.lease_until < clock_timestamp()
   AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $1::float8)) LIMIT 200;
 
 -- find_next_composable_transcripts
     SELECT id, transcript_bytes FROM executions
-    WHERE phase = 'ended' AND transcript_blob IS NULL AND has_transcript AND id > $1 ORDER BY id LIMIT 20;
+    WHERE lacks_transcript AND id > $1 ORDER BY id LIMIT 20;
 
 -- find_next_startable_starts
     SELECT w.id, w.automation_uid, w.schedule_id, w.lane
@@ -854,10 +853,10 @@ SELECT uid FROM agent_identities WHERE team_id = $1 AND uid = $2;
     WHERE w.id > $1 AND CASE WHEN w.automation_uid IS NOT NULL
         THEN w.undecided OR NOT a.enabled OR a.overlap = 'allow' OR NOT EXISTS (SELECT 
   FROM runs r JOIN starts live ON live.run_id = r.id
-  WHERE r.metadata ->> 'automation_id' = w.automation_uid AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
+  WHERE r.metadata ->> 'automation_id' = w.automation_uid AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.closed_at IS NULL AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
     AND live.automation_uid = w.automation_uid AND live.lane IS NOT DISTINCT FROM w.lane)
       ELSE s.enabled AND ((s.overlap = 'allow' AND s.max_live_runs IS NULL)
-        OR (SELECT count(*) FROM runs r WHERE r.schedule_id = w.schedule_id AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')) < coalesce(s.max_live_runs, 1)) END
+        OR (SELECT count(*) FROM runs r WHERE r.schedule_id = w.schedule_id AND r.closed_at IS NULL AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')) < coalesce(s.max_live_runs, 1)) END
     ORDER BY w.id LIMIT 100;
 
 -- find_next_starts_that_cancel_runs
@@ -867,39 +866,39 @@ SELECT id, automation_uid, schedule_id, lane FROM starts WHERE cancels_previous 
 SELECT FROM open_model_requests WHERE created_at < now() - interval '1 minute' LIMIT 1;
 
 -- find_over_idle
-SELECT FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 1;
+SELECT FROM executions WHERE is_live AND phase = 'idle' AND idle_until < clock_timestamp() LIMIT 1;
 
 -- find_overdue
-SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.phase IN ('claimed', 'running') AND e.deadline_at < clock_timestamp() LIMIT 200;
+SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.is_live AND e.phase IN ('claimed', 'running') AND e.deadline_at < clock_timestamp() LIMIT 200;
 
 -- find_parents_with_place_for_child
     SELECT w.parent_id FROM (
       SELECT r.parent_run_id AS parent_id, min(e.queued_at) AS since
       FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
-      WHERE e.phase = 'queued' AND e.waits_for_place AND r.parent_run_id IS NOT NULL GROUP BY r.parent_run_id
-    ) w JOIN runs p ON p.id = w.parent_id
+      WHERE e.is_queued AND e.waits_for_place AND r.parent_run_id IS NOT NULL GROUP BY r.parent_run_id
+    ) w JOIN run_requests p ON p.run_id = w.parent_id
     WHERE (SELECT count(*) FROM runs c JOIN executions e ON e.id = c.current_execution_id
-      WHERE c.parent_run_id = p.id AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AND NOT (e.phase = 'queued' AND e.waits_for_place)) < 
+      WHERE c.parent_run_id = w.parent_id AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AND NOT (e.is_queued AND e.waits_for_place)) < 
   CASE WHEN jsonb_typeof(p.config #> '{child_runs,max_live}') = 'number' THEN (p.config #>> '{child_runs,max_live}')::float8::int
     ELSE 8 END
     ORDER BY w.since, w.parent_id LIMIT 100;
 
 -- find_past_leases
-    SELECT FROM executions e WHERE (e.phase IN ('claimed', 'running', 'idle') AND e.lease_until < clock_timestamp())
-      OR (e.phase = 'stopping' AND e.stop_deadline < clock_timestamp()) LIMIT 1;
+    SELECT FROM executions e WHERE e.is_live AND ((e.phase IN ('claimed', 'running', 'idle') AND e.lease_until < clock_timestamp())
+      OR (e.phase = 'stopping' AND e.stop_deadline < clock_timestamp())) LIMIT 1;
 
 -- find_people_to_confirm
 SELECT FROM sign_on_identities WHERE next_check_at <= now() LIMIT 1;
 
 -- find_queued_execution
-SELECT FROM executions WHERE phase = 'queued' AND available_at <= clock_timestamp() AND NOT waits_for_place LIMIT 1;
+SELECT FROM executions WHERE is_queued AND available_at <= clock_timestamp() AND NOT waits_for_place LIMIT 1;
 
 -- find_resting_of_connections
     SELECT id, run_id AS "runId", connection_id AS "connectionId", CASE WHEN phase IN ('idle', 'stopping') THEN phase ELSE 'awaiting' END AS phase,
       phase = 'stopping' AND (stop_reason = 'ordered' OR stop_deadline < clock_timestamp()) AS "mustEnd",
       greatest(0, extract(epoch FROM stop_deadline - clock_timestamp()) * 1000)::int AS "graceMs"
     FROM executions
-    WHERE connection_id = ANY($1::uuid[]) AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
+    WHERE connection_id = ANY($1::uuid[]) AND is_live AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
       AND (phase IN ('idle', 'stopping') OR awaiting_until > clock_timestamp());
 
 -- find_run_by_external_reference
@@ -929,10 +928,10 @@ SELECT id FROM stored_secrets WHERE team_id = $1 AND owner_uid IS NOT DISTINCT F
     WHERE  CASE WHEN w.automation_uid IS NOT NULL
         THEN w.undecided OR NOT a.enabled OR a.overlap = 'allow' OR NOT EXISTS (SELECT 
   FROM runs r JOIN starts live ON live.run_id = r.id
-  WHERE r.metadata ->> 'automation_id' = w.automation_uid AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
+  WHERE r.metadata ->> 'automation_id' = w.automation_uid AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.closed_at IS NULL AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
     AND live.automation_uid = w.automation_uid AND live.lane IS NOT DISTINCT FROM w.lane)
       ELSE s.enabled AND ((s.overlap = 'allow' AND s.max_live_runs IS NULL)
-        OR (SELECT count(*) FROM runs r WHERE r.schedule_id = w.schedule_id AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')) < coalesce(s.max_live_runs, 1)) END
+        OR (SELECT count(*) FROM runs r WHERE r.schedule_id = w.schedule_id AND r.closed_at IS NULL AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')) < coalesce(s.max_live_runs, 1)) END
     ORDER BY w.id LIMIT 100;
 
 -- find_starts_that_cancel_runs
@@ -950,7 +949,7 @@ SELECT id FROM runs WHERE conversation_id = $1 ORDER BY created_at, id;
 -- find_unclaimed
     SELECT r.id AS run_id, e.id AS execution_id, r.assignment_id
     FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
-    WHERE e.phase = 'assigned' AND e.claim_deadline < clock_timestamp() AND r.assignment_id IS NOT NULL LIMIT 200;
+    WHERE e.is_live AND e.phase = 'assigned' AND e.claim_deadline < clock_timestamp() AND r.assignment_id IS NOT NULL LIMIT 200;
 
 -- find_unfinished_cascades
 SELECT id FROM runs WHERE cascade_at IS NOT NULL ORDER BY cascade_at LIMIT 200;
@@ -968,7 +967,7 @@ SELECT FROM event_deliveries WHERE unsigned_since IS NOT NULL LIMIT 1;
 -- find_waited_too_long
     SELECT e.run_id, e.id AS execution_id, e.pool, t.queue_ttl_hours AS hours
     FROM executions e JOIN teams t ON t.id = e.team_id
-    WHERE e.phase = 'queued' AND NOT e.waits_for_place AND e.queued_at < clock_timestamp() - make_interval(hours => t.queue_ttl_hours) LIMIT 200;
+    WHERE e.is_queued AND NOT e.waits_for_place AND e.queued_at < clock_timestamp() - make_interval(hours => t.queue_ttl_hours) LIMIT 200;
 
 -- find_waiting_orphan
 SELECT FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.waits_for_place AND r.parent_run_id IS NULL LIMIT 1;
@@ -1013,8 +1012,7 @@ SELECT FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.waits_for_place 
 -- forget_finished_cascade
 UPDATE runs SET cascade_at = NULL WHERE id = $1 AND cascade_at IS NOT NULL AND NOT EXISTS (SELECT 
   FROM runs a
-  JOIN run_facets f ON f.team_id = a.team_id AND f.facet = 'ancestor:' || a.id
-  JOIN runs c ON c.id = f.run_id
+  JOIN runs c ON c.facets @> ARRAY[run_facet(a.team_id, 'ancestor=' || a.id)]
   JOIN executions e ON e.id = c.current_execution_id
   WHERE a.id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AND e.wanted_at <= a.cascade_at)
     RETURNING id AS runyard_runs;
@@ -1095,7 +1093,7 @@ SELECT (
       keeping_until = coalesce(keeping_until, clock_timestamp() + interval '120 seconds'),
       stop_deadline = greatest(stop_deadline, least(clock_timestamp() + interval '15 seconds',
         coalesce(keeping_until, clock_timestamp() + interval '120 seconds')))
-    WHERE e.id = $1 AND e.token_hash = $2 AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') AND e.phase = 'stopping' AND e.stop_reason = 'finished';
+    WHERE e.id = $1 AND e.token_hash = $2 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') AND e.phase = 'stopping' AND e.stop_reason = 'finished';
 
 -- index_run_words
     WITH waiting AS MATERIALIZED (
@@ -1105,17 +1103,15 @@ SELECT (
         SELECT *, sum(cardinality(run_ids)) OVER (ORDER BY id DESC) - cardinality(run_ids) AS runs_before FROM waiting
       ) counted WHERE runs_before < $1
     ), words AS (
-      INSERT INTO run_search (run_id, team_id, updated_hour, parts)
-      SELECT r.id, r.team_id, r.hour, array_to_tsvector(ARRAY(
-        SELECT r.mark || part FROM each_search_part(r.title, r.skill_spec, r.prompt) part))
-      FROM (
-        SELECT id, team_id, title, skill_spec, prompt, run_hour(updated_at) AS hour,
-          search_mark(team_id, search_week(run_hour(updated_at))) AS mark
-        FROM runs WHERE id = ANY (ARRAY(SELECT DISTINCT unnest(run_ids) FROM taken)) OFFSET 0
-      ) r
+      INSERT INTO run_search (run_id, team_id, parts)
+      SELECT r.id, r.team_id, array_to_tsvector(ARRAY(
+        SELECT search_mark(r.team_id) || part FROM each_search_part(r.title, r.skill_spec, q.prompt) part))
+      FROM runs r JOIN run_requests q ON q.run_id = r.id WHERE r.id = ANY (ARRAY(SELECT DISTINCT unnest(run_ids) FROM taken))
       ON CONFLICT (run_id) DO NOTHING
+    ), done AS (
+      DELETE FROM run_search_waiting WHERE id IN (SELECT id FROM taken)
     )
-    SELECT id, run_ids FROM taken;
+    SELECT run_ids FROM taken;
 
 -- insert_agent_batch
     WITH input AS (
@@ -1343,24 +1339,15 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
 
 -- insert_run_and_files
     WITH input AS (
-      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
-        id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
-        environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
-        executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
-        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean, answer_id uuid, answer_principal text, answer_hash text, answer jsonb,
-        audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean,
+        answer_id uuid, answer_principal text, answer_hash text, answer jsonb, audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
     ), run AS (
-      INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
-        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
-        schedule_cron, metadata, conversation_id, contents, rights, current_execution_id)
-      SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
-        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
-        ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, schedule_name, schedule_cron, metadata, conversation_id,
-        contents, rights, execution_id
-      FROM input
+      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
+    ), request AS (
+      INSERT INTO run_requests (run_id, prompt, config, contents, rights) SELECT id, prompt, config, contents, rights FROM input
     ), execution AS (
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, waits_for_place, image)
-  SELECT r.execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), jsonb_array_length(r.ancestor_ids), r.waits_for_place,
+  SELECT r.current_execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), cardinality(r.ancestor_ids), r.waits_for_place,
     coalesce(nullif(btrim(r.config #>> '{runner_config,docker_image}'), ''),
       (SELECT nullif(btrim((
   SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
@@ -1394,24 +1381,15 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
 
 -- insert_runs_and_answers
     WITH input AS (
-      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
-        id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
-        environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
-        executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
-        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean, answer_id uuid, answer_principal text, answer_hash text, answer jsonb,
-        audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean,
+        answer_id uuid, answer_principal text, answer_hash text, answer jsonb, audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
     ), run AS (
-      INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
-        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
-        schedule_cron, metadata, conversation_id, contents, rights, current_execution_id)
-      SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
-        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
-        ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, schedule_name, schedule_cron, metadata, conversation_id,
-        contents, rights, execution_id
-      FROM input
+      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
+    ), request AS (
+      INSERT INTO run_requests (run_id, prompt, config, contents, rights) SELECT id, prompt, config, contents, rights FROM input
     ), execution AS (
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, waits_for_place, image)
-  SELECT r.execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), jsonb_array_length(r.ancestor_ids), r.waits_for_place,
+  SELECT r.current_execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), cardinality(r.ancestor_ids), r.waits_for_place,
     coalesce(nullif(btrim(r.config #>> '{runner_config,docker_image}'), ''),
       (SELECT nullif(btrim((
   SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
@@ -1447,24 +1425,15 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
 
 -- insert_runs_and_files
     WITH input AS (
-      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
-        id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
-        environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
-        executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
-        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean, answer_id uuid, answer_principal text, answer_hash text, answer jsonb,
-        audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean,
+        answer_id uuid, answer_principal text, answer_hash text, answer jsonb, audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
     ), run AS (
-      INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
-        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
-        schedule_cron, metadata, conversation_id, contents, rights, current_execution_id)
-      SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
-        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
-        ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, schedule_name, schedule_cron, metadata, conversation_id,
-        contents, rights, execution_id
-      FROM input
+      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
+    ), request AS (
+      INSERT INTO run_requests (run_id, prompt, config, contents, rights) SELECT id, prompt, config, contents, rights FROM input
     ), execution AS (
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, waits_for_place, image)
-  SELECT r.execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), jsonb_array_length(r.ancestor_ids), r.waits_for_place,
+  SELECT r.current_execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), cardinality(r.ancestor_ids), r.waits_for_place,
     coalesce(nullif(btrim(r.config #>> '{runner_config,docker_image}'), ''),
       (SELECT nullif(btrim((
   SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
@@ -1494,24 +1463,15 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
 
 -- insert_runs_and_starts_of_deliveries
     WITH input AS (
-      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
-        id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
-        environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
-        executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
-        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean, answer_id uuid, answer_principal text, answer_hash text, answer jsonb,
-        audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean,
+        answer_id uuid, answer_principal text, answer_hash text, answer jsonb, audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
     ), run AS (
-      INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
-        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
-        schedule_cron, metadata, conversation_id, contents, rights, current_execution_id)
-      SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
-        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
-        ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, schedule_name, schedule_cron, metadata, conversation_id,
-        contents, rights, execution_id
-      FROM input
+      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
+    ), request AS (
+      INSERT INTO run_requests (run_id, prompt, config, contents, rights) SELECT id, prompt, config, contents, rights FROM input
     ), execution AS (
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, waits_for_place, image)
-  SELECT r.execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), jsonb_array_length(r.ancestor_ids), r.waits_for_place,
+  SELECT r.current_execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), cardinality(r.ancestor_ids), r.waits_for_place,
     coalesce(nullif(btrim(r.config #>> '{runner_config,docker_image}'), ''),
       (SELECT nullif(btrim((
   SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
@@ -1680,8 +1640,7 @@ SELECT FROM runs r WHERE r.id = $1 AND r.state IN ('SUCCEEDED', 'FAILED', 'ERROR
 -- is_doomed
 SELECT 
   FROM runs a
-  JOIN run_facets f ON f.team_id = a.team_id AND f.facet = 'ancestor:' || a.id
-  JOIN runs c ON c.id = f.run_id
+  JOIN runs c ON c.facets @> ARRAY[run_facet(a.team_id, 'ancestor=' || a.id)]
   JOIN executions e ON e.id = c.current_execution_id
   WHERE a.id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AND e.wanted_at <= a.cascade_at AND c.id = $2;
 
@@ -1776,7 +1735,7 @@ SELECT id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at,
     WHERE team_id = $1 AND last_seen_at > now() - make_interval(secs => 90)
     WINDOW same AS (PARTITION BY worker_id)
   ) c LEFT JOIN (
-    SELECT e.connection_id, count(*) AS used FROM executions e WHERE e.team_id = $1 AND e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp()) GROUP BY e.connection_id
+    SELECT e.connection_id, count(*) AS used FROM executions e WHERE e.team_id = $1 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp()) GROUP BY e.connection_id
   ) u ON u.connection_id = c.id
   WHERE c.place <= 50 ORDER BY c.worker_id COLLATE "C", c.place;
 
@@ -1790,7 +1749,7 @@ SELECT id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at,
     WHERE team_id IS NULL AND last_seen_at > now() - make_interval(secs => 90)
     WINDOW same AS (PARTITION BY worker_id)
   ) c LEFT JOIN (
-    SELECT e.connection_id, count(*) AS used FROM executions e WHERE e.pool = '' AND e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp()) GROUP BY e.connection_id
+    SELECT e.connection_id, count(*) AS used FROM executions e WHERE e.pool = '' AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp()) GROUP BY e.connection_id
   ) u ON u.connection_id = c.id
   WHERE c.place <= 50 ORDER BY c.worker_id COLLATE "C", c.place;
 
@@ -1809,7 +1768,7 @@ SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE;
 
 -- lock_attempt
     SELECT e.phase FROM runs r JOIN executions e ON e.run_id = r.id
-    WHERE r.id = $1 AND e.id = $2 AND e.token_hash = $3 AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') FOR NO KEY UPDATE OF r, e;
+    WHERE r.id = $1 AND e.id = $2 AND e.token_hash = $3 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') FOR NO KEY UPDATE OF r, e;
 
 -- lock_automation
     SELECT a.uid, a.factory_uid, a.team_id, a.name, a.prompt, a.enabled, a.agent, a.triggers, a.config, a.overlap, a.concurrency_key, a.creator_kind, a.creator_uid, a.editor_kind, a.editor_uid, a.executor_kind, a.executor_uid, a.last_spawn_error, a.spawn_failures, a.revision, a.created_at, a.updated_at FROM automations a WHERE a.team_id = $1 AND a.factory_uid = $2 AND a.uid = $3
@@ -1876,19 +1835,19 @@ SELECT pg_advisory_xact_lock(hashtextextended($1, 0));
     FROM mcp_servers WHERE team_id = $1 AND id = $2 FOR UPDATE;
 
 -- lock_old_runs
-SELECT r.id, r.ended_at::text AS "endedAt" FROM runs r WHERE r.ended_at < now() - make_interval(days => $1::int) AND (r.ended_at, r.id) > ($2::timestamptz, $3::uuid) AND r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
+SELECT r.id, r.closed_at::text AS "endedAt" FROM runs r WHERE r.has_detail = $4 AND r.closed_at < now() - make_interval(days => $1::int) AND (r.closed_at, r.id) > ($2::timestamptz, $3::uuid) AND r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
   AND r.cascade_at IS NULL
   AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')
   AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = r.conversation_id
-    AND (later.ended_at IS NULL OR later.ended_at >= now() - make_interval(days => $1::int))) ORDER BY r.ended_at, r.id LIMIT 100 FOR UPDATE OF r SKIP LOCKED;
+    AND (later.closed_at IS NULL OR later.closed_at >= now() - make_interval(days => $1::int))) ORDER BY r.closed_at, r.id LIMIT 100 FOR UPDATE OF r SKIP LOCKED;
 
 -- lock_old_runs_with_detail
-    SELECT r.id, r.ended_at::text AS "endedAt" FROM runs r WHERE (r.detail_deleted_at IS NULL OR r.detail_deleted_at < r.ended_at) AND r.ended_at < now() - make_interval(days => $1::int) AND (r.ended_at, r.id) > ($2::timestamptz, $3::uuid) AND r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
+    SELECT r.id, r.closed_at::text AS "endedAt" FROM runs r WHERE r.has_detail AND r.closed_at < now() - make_interval(days => $1::int) AND (r.closed_at, r.id) > ($2::timestamptz, $3::uuid) AND r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
   AND r.cascade_at IS NULL
   AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')
   AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = r.conversation_id
-    AND (later.ended_at IS NULL OR later.ended_at >= now() - make_interval(days => $1::int)))
-    ORDER BY r.ended_at, r.id LIMIT 100 FOR UPDATE OF r SKIP LOCKED;
+    AND (later.closed_at IS NULL OR later.closed_at >= now() - make_interval(days => $1::int)))
+    ORDER BY r.closed_at, r.id LIMIT 100 FOR UPDATE OF r SKIP LOCKED;
 
 -- lock_oldest_waiting_start
     SELECT id, schedule_id, webhook_uid, delivery_id, undecided FROM starts s
@@ -1918,20 +1877,22 @@ SELECT pg_advisory_xact_lock(hashtextextended('prepared attachments ' || $1, 0))
 
 -- lock_run_and_execution_of_agent
     SELECT r.event_bytes, r.transcript_bytes, r.dropped_events, r.dropped_lines, r.assignment_id,
-      (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails,
+      (q.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails,
       e.sandbox IS NULL AS "lacksSandbox", (
   SELECT coalesce(jsonb_agg(jsonb_build_object('id', c.id, 'sealed', encode(c.sealed_value, 'base64')) ORDER BY c.id), '[]')
   FROM run_secrets c WHERE c.run_id = r.id) AS sealed, (
   coalesce((SELECT bytes FROM team_storage WHERE team_id = r.team_id), 0)
   + coalesce((SELECT sum(bytes) FROM storage_changes WHERE team_id = r.team_id), 0)) AS stored
-    FROM runs r JOIN executions e ON e.run_id = r.id
-    WHERE r.id = $1 AND e.id = $2 AND e.token_hash = $3 AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') FOR NO KEY UPDATE OF r, e;
+    FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions e ON e.run_id = r.id
+    WHERE r.id = $1 AND e.id = $2 AND e.token_hash = $3 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') FOR NO KEY UPDATE OF r, e;
 
 -- lock_run_for_clones
 SELECT FROM runs WHERE id = $1 FOR UPDATE;
 
 -- lock_run_for_followup
-    SELECT state, current_execution_id, open_request, config->'approvals_from' AS approvals_from FROM runs WHERE id = $1 FOR UPDATE;
+    SELECT state, current_execution_id, open_request, 
+      (SELECT config->'approvals_from' FROM run_requests WHERE run_id = $1) AS approvals_from
+    FROM runs WHERE id = $1 FOR UPDATE;
 
 -- lock_run_for_secrets
 SELECT FROM runs WHERE id = $1 FOR UPDATE;
@@ -2081,7 +2042,7 @@ SELECT owner_kind, owner_uid FROM worker_pools WHERE team_id = $1 AND name = $2 
     RETURNING id, event, data->>'run_id' AS run_id, status, occurred_at, next_attempt_at, delivered_at, '' AS runyard_deliveries;
 
 -- make_run_spend
-    INSERT INTO run_spend (run_id) SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id ON CONFLICT DO NOTHING;
+    INSERT INTO run_spend (run_id) SELECT run_id FROM run_requests WHERE run_id = ANY($1::uuid[]) ORDER BY run_id ON CONFLICT DO NOTHING;
 
 -- make_team_spend
     INSERT INTO team_spend (team_id, month)
@@ -2091,13 +2052,13 @@ SELECT owner_kind, owner_uid FROM worker_pools WHERE team_id = $1 AND name = $2 
     UPDATE executions e SET awaiting_until = clock_timestamp() + make_interval(secs => $2::float8 / 1000) FROM executions before
     WHERE e.id = $1 AND e.token_hash = $3 AND before.id = e.id AND e.phase IN ('claimed', 'running')
       AND coalesce(e.interrupted_turn, 0) <= e.finished_turns AND EXISTS (
-  SELECT FROM runs r JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY($4::uuid[]) AND o.phase <> 'ended'
+  SELECT FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY($4::uuid[]) AND o.phase <> 'ended'
     AND (o.phase <> 'queued' OR EXISTS (
       SELECT FROM worker_connections c WHERE CASE WHEN o.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = o.pool AND c.team_id = o.team_id END AND (NOT c.draining AND c.problem IS NULL)
         AND (o.image IS NULL OR c.sandbox IS NULL OR c.sandbox->'features' ? 'images')
-        AND (NOT r.config @? '$.approval_rules[*].host' OR c.sandbox->'features' ? 'host-rules')
+        AND (NOT q.config @? '$.approval_rules[*].host' OR c.sandbox->'features' ? 'host-rules')
         AND (c.sandbox->'features' ? 'service-images' OR (SELECT (
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(r.environment_revision, 1)) FROM environments n WHERE n.uid = r.environment_id) @? '$.services[*].image ? (@ != null)' IS NOT TRUE))))
     RETURNING CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL ELSE e.run_id END AS runyard_agents, CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL ELSE e.pool END AS runyard_queue;
 
@@ -2141,24 +2102,24 @@ UPDATE stored_secrets SET last_used_at = clock_timestamp() WHERE id = ANY($1::uu
     SELECT t.uid AS team, f.automation, count(*) AS count
     FROM (
       SELECT team_id, metadata ->> 'automation_id' AS automation FROM runs
-      WHERE ended_at > now() - interval '1 hour' AND state IN ('FAILED', 'ERROR') ORDER BY ended_at DESC LIMIT 10000
+      WHERE has_detail AND closed_at > now() - interval '1 hour' AND state IN ('FAILED', 'ERROR') ORDER BY closed_at DESC LIMIT 10000
     ) f JOIN teams t ON t.id = f.team_id
     GROUP BY 1, 2 ORDER BY 3 DESC;
 
 -- measure_live_executions
     SELECT e.phase, CASE WHEN e.pool = ANY ($1::text[]) THEN e.pool END AS pool, count(*) AS count,
-      count(*) FILTER (WHERE e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp())) AS slots
-    FROM (SELECT phase, pool, awaiting_until FROM executions WHERE phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') LIMIT 100000) e
+      count(*) FILTER (WHERE e.is_live AND e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp())) AS slots
+    FROM (SELECT phase, pool, is_live, awaiting_until FROM executions WHERE is_live AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') LIMIT 100000) e
     GROUP BY 1, 2;
 
 -- measure_queue
     SELECT shown.pool, q.depth, q.age FROM unnest($1::text[]) shown(pool), LATERAL (
   SELECT count(*) AS depth, extract(epoch FROM clock_timestamp() - min(q.available_at))::float8 AS age FROM (
-    SELECT e.available_at FROM executions e WHERE e.phase = 'queued' AND e.pool = shown.pool AND e.available_at <= now() LIMIT 100000) q) q
+    SELECT e.available_at FROM executions e WHERE e.is_queued AND e.pool = shown.pool AND e.available_at <= now() LIMIT 100000) q) q
     UNION ALL
     SELECT NULL, q.depth, q.age FROM (
   SELECT count(*) AS depth, extract(epoch FROM clock_timestamp() - min(q.available_at))::float8 AS age FROM (
-    SELECT e.available_at FROM executions e WHERE e.phase = 'queued' AND e.pool <> ALL ($1::text[]) AND e.available_at <= now() LIMIT 100000) q) q;
+    SELECT e.available_at FROM executions e WHERE e.is_queued AND e.pool <> ALL ($1::text[]) AND e.available_at <= now() LIMIT 100000) q) q;
 
 -- measure_workers
     SELECT CASE WHEN c.pool = ANY ($1::text[]) THEN c.pool END AS pool, count(*) AS workers,
@@ -2198,7 +2159,7 @@ UPDATE stored_secrets SET last_used_at = clock_timestamp() WHERE id = ANY($1::uu
 
 -- name_instance_of_executions
     UPDATE executions SET worker_instance = $2
-    WHERE connection_id = $1 AND worker_instance IS NULL AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping');
+    WHERE connection_id = $1 AND worker_instance IS NULL AND is_live AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping');
 
 -- note_api_key_use
 UPDATE api_keys SET last_used_at = now() WHERE id = $1 AND (last_used_at IS NULL OR last_used_at < now() - interval '1 minute');
@@ -2269,7 +2230,7 @@ SELECT factory_uid, name FROM factory_agents WHERE factory_uid = ANY ($1::text[]
     WHERE f.team_id = $1 AND f.uid = $2 AND CASE WHEN $3::text IS NULL THEN a.agent_type = 'FOREMAN' ELSE a.name = $3 END;
 
 -- read_agent_task
-    SELECT r.title, r.prompt, r.mode, r.config, r.contents, (
+    SELECT r.title, q.prompt, r.mode, q.config, q.contents, (
   SELECT jsonb_agg(jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision, 'author', w.author, 'accepted', false))
   FROM (
     SELECT c.uid, c.revision, c.texts FROM content_revisions c
@@ -2279,12 +2240,12 @@ SELECT factory_uid, name FROM factory_agents WHERE factory_uid = ANY ($1::text[]
   ) p
   CROSS JOIN LATERAL (
     SELECT DISTINCT a.author FROM texts_that_differ(p.texts, (
-      SELECT b.texts FROM jsonb_array_elements(r.contents) e
+      SELECT b.texts FROM jsonb_array_elements(q.contents) e
       JOIN content_revisions b ON b.kind = 'worker_pool' AND b.uid = p.uid AND b.revision = (e->>'revision')::integer
       WHERE e->>'kind' = 'worker_pool' AND e->>'uid' = p.uid LIMIT 1)) t
     CROSS JOIN LATERAL jsonb_array_elements(t.authors) AS a (author)
     WHERE a.author <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
-  ) w) AS pool, r.rights, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, coalesce((SELECT max(x.number) FROM executions x WHERE x.run_id = r.id AND x.number <= own.number AND x.is_fresh), 0) AS fresh_number, own.resumes, own.loss_message,
+  ) w) AS pool, q.rights, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, coalesce((SELECT max(x.number) FROM executions x WHERE x.run_id = r.id AND x.number <= own.number AND x.is_fresh), 0) AS fresh_number, own.resumes, own.loss_message,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, (
@@ -2298,17 +2259,17 @@ SELECT factory_uid, name FROM factory_agents WHERE factory_uid = ANY ($1::text[]
       AND NOT EXISTS (SELECT FROM agent_identities i WHERE i.team_id = r.team_id AND i.uid = agent_uid)
     GROUP BY coalesce(agent_uid, id::text)) n WHERE n.kind = r.executor_kind) AS executor_name, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
       CASE WHEN (
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1)) IS NOT NULL THEN env.uid END AS environment_uid, (
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1)) AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
       
   coalesce((SELECT jsonb_agg(jsonb_build_object('id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type, 'size_bytes', a.size_bytes) ORDER BY a.position)
     FROM attachments a WHERE a.run_id = r.id AND a.followup_id IS NULL), '[]') AS attachments,
-      CASE WHEN own.token_hash = $3 AND own.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') THEN own.phase END AS phase, own.started_at IS NOT NULL AS has_started, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
+      CASE WHEN own.token_hash = $3 AND own.is_live AND own.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') THEN own.phase END AS phase, own.started_at IS NOT NULL AS has_started, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
       (SELECT t.max_output_file_mb FROM teams t WHERE t.id = r.team_id) AS max_output_file_mb,
-      own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1) AS has_earlier
-    FROM runs r JOIN executions own ON own.id = $2 LEFT JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
+      own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1 OFFSET 0) AS has_earlier
+    FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions own ON own.id = $2 LEFT JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
   OR (r.executor_kind = 'user' AND EXISTS (SELECT FROM users u WHERE u.uid = r.executor_uid
     AND u.id IN (
   SELECT g.user_id FROM environment_guests g WHERE g.environment_uid = env.uid
@@ -2355,7 +2316,7 @@ SELECT id, uid, name FROM teams ORDER BY name COLLATE "C", uid;
 SELECT name FROM schema_migrations;
 
 -- read_approval_rules_of_run
-SELECT config->>'approval_policy' AS policy, config->'approval_rules' AS rules FROM runs WHERE id = $1;
+SELECT config->>'approval_policy' AS policy, config->'approval_rules' AS rules FROM run_requests WHERE run_id = $1;
 
 -- read_artifact
 SELECT id, team_id AS "teamId", run_id AS "runId", artifact_type AS type, is_public AS "isPublic", blob_key AS "blobKey",
@@ -2372,10 +2333,10 @@ SELECT id, team_id AS "teamId", run_id AS "runId", artifact_type AS type, is_pub
   size_bytes AS "sizeBytes", sha256, created_at AS "createdAt", data - 'content' AS data FROM artifacts WHERE run_id = ANY($1::uuid[]) AND is_ready ORDER BY created_at, id;
 
 -- read_at_capacity
-    SELECT (SELECT count(*) FROM executions e WHERE e.team_id = $1 AND e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp())) >= t.max_concurrent_executions
+    SELECT (SELECT count(*) FROM executions e WHERE e.team_id = $1 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp())) >= t.max_concurrent_executions
       OR coalesce((SELECT sum(coalesce(slots, 1000)) FROM worker_connections
                    WHERE (NOT worker_connections.draining AND worker_connections.problem IS NULL) AND CASE WHEN $2 = '' THEN worker_connections.team_id IS NULL ELSE worker_connections.worker_id = $2 AND worker_connections.team_id = $1 END), 0)
-         <= (SELECT count(*) FROM executions e WHERE e.pool = $2 AND ($2 = '' OR e.team_id = $1) AND e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp())) AS at_capacity,
+         <= (SELECT count(*) FROM executions e WHERE e.pool = $2 AND ($2 = '' OR e.team_id = $1) AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp())) AS at_capacity,
       
   coalesce((SELECT b.credits <= 0 FROM team_budgets b WHERE b.team_id = $1), false) AS is_out_of_credits,
   coalesce((SELECT b.monthly_limit_usd <= coalesce((SELECT s.spent_usd FROM team_spend s WHERE s.team_id = $1
@@ -2463,16 +2424,16 @@ SELECT a.uid, a.factory_uid, a.team_id, a.name, a.prompt, a.enabled, a.agent, a.
 SELECT id, hash = $2 AS same FROM api_keys WHERE is_operator AND name = $1;
 
 -- read_budget_limits
-    SELECT (SELECT coalesce(jsonb_agg(jsonb_build_object('id', r.id, 'cost', CASE WHEN jsonb_typeof(r.config->'max_cost_usd') = 'number' THEN (r.config->>'max_cost_usd')::float8 END,
-          'turns', CASE WHEN jsonb_typeof(r.config->'max_turns') = 'number' THEN (r.config->>'max_turns')::float8 END) ORDER BY r.id), '[]')
-        FROM runs r WHERE r.id = ANY($1::uuid[]) AND r.config ?| ARRAY['max_cost_usd', 'max_turns']) AS runs,
+    SELECT (SELECT coalesce(jsonb_agg(jsonb_build_object('id', q.run_id, 'cost', CASE WHEN jsonb_typeof(q.config->'max_cost_usd') = 'number' THEN (q.config->>'max_cost_usd')::float8 END,
+          'turns', CASE WHEN jsonb_typeof(q.config->'max_turns') = 'number' THEN (q.config->>'max_turns')::float8 END) ORDER BY q.run_id), '[]')
+        FROM run_requests q WHERE q.run_id = ANY($1::uuid[]) AND q.config ?| ARRAY['max_cost_usd', 'max_turns']) AS runs,
       b.monthly_limit_usd::float8 AS monthly, b.credits::float8 AS credits
     FROM (SELECT) one LEFT JOIN team_budgets b ON b.team_id = $2;
 
 -- read_checkpoint
-    SELECT coalesce(e.checkpoint = $2 AND r.config->>'on_worker_loss' = 'resume', false) AS is_begun,
+    SELECT coalesce(e.checkpoint = $2 AND q.config->>'on_worker_loss' = 'resume', false) AS is_begun,
       coalesce(e.workspace_is_checkpoint AND e.workspace_at > clock_timestamp() - make_interval(secs => $3::float8), false) AS is_early
-    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1;
+    FROM executions e JOIN run_requests q ON q.run_id = e.run_id WHERE e.id = $1;
 
 -- read_checks_of_tables
     SELECT c.relname::text AS table, pg_get_constraintdef(k.oid) AS definition
@@ -2488,9 +2449,9 @@ SELECT id, hash = $2 AS same FROM api_keys WHERE is_operator AND name = $1;
     ORDER BY c.created_at, c.id LIMIT 500;
 
 -- read_child_runs_config
-    SELECT r.config, CASE WHEN EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id = $2 AND f.mode = 'orchestrate')
+    SELECT q.config, CASE WHEN EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id = $2 AND f.mode = 'orchestrate')
       THEN 'orchestrate' ELSE r.mode END AS mode
-    FROM runs r WHERE r.id = $1;
+    FROM runs r JOIN run_requests q ON q.run_id = r.id WHERE r.id = $1;
 
 -- read_clock_for_schedules
 SELECT clock_timestamp() AS now;
@@ -2519,7 +2480,7 @@ SELECT value FROM server_secrets WHERE name = $1;
 
 -- read_contents_of_run
     SELECT contents, jsonb_build_object('kind', creator_kind, 'uid', creator_uid) AS creator,
-      jsonb_build_object('kind', executor_kind, 'uid', executor_uid) AS executor FROM runs WHERE id = $1;
+      jsonb_build_object('kind', executor_kind, 'uid', executor_uid) AS executor FROM runs JOIN run_requests ON run_id = id WHERE id = $1;
 
 -- read_contents_of_two_revisions
     SELECT c.content, e.content AS earlier FROM content_revisions c
@@ -2591,16 +2552,16 @@ SELECT value FROM server_secrets WHERE name = $1;
     FROM (
       SELECT DISTINCT conversation_id FROM (
         SELECT conversation_id FROM runs
-        WHERE $3::uuid IS NULL AND team_id = $1 AND executor_uid = $2 AND updated_at > now() - interval '30 days'
+        WHERE $3::uuid IS NULL AND facets @> ARRAY[run_facet($1, 'executor=' || $2)] AND team_id = $1 AND updated_at > now() - interval '30 days'
         ORDER BY updated_at DESC LIMIT 500) r
       UNION SELECT conversation_id FROM runs WHERE conversation_id = $3 AND team_id = $1) m
     CROSS JOIN LATERAL (
       SELECT jsonb_agg(jsonb_build_object('authors', x.authors, 'message', left(x.message, 4001)) ORDER BY x.at) AS texts, max(x.at) AS at
       FROM (SELECT DISTINCT ON (x.id) x.* FROM (
-  SELECT c.id, c.id AS run_id, c.prompt AS message, c.created_at AS at,
-    (SELECT coalesce(jsonb_agg(k->'author'), '[]') FROM jsonb_array_elements(c.contents) k WHERE k->'accepted' = 'false' AND ($3::uuid IS NOT NULL OR k->>'kind' IN ('prompt', 'run', 'conversation')))
+  SELECT c.id, c.id AS run_id, q.prompt AS message, c.created_at AS at,
+    (SELECT coalesce(jsonb_agg(k->'author'), '[]') FROM jsonb_array_elements(q.contents) k WHERE k->'accepted' = 'false' AND ($3::uuid IS NOT NULL OR k->>'kind' IN ('prompt', 'run', 'conversation')))
       || jsonb_build_array(jsonb_build_object('kind', c.executor_kind, 'uid', c.executor_uid)) AS authors
-  FROM runs c WHERE c.conversation_id = m.conversation_id
+  FROM runs c JOIN run_requests q ON q.run_id = c.id WHERE c.conversation_id = m.conversation_id
   UNION ALL
   SELECT f.id, f.run_id, f.message, f.created_at, coalesce(f.authors, CASE
   WHEN f.created_by_kind <> 'run' THEN jsonb_build_array(jsonb_build_object('kind', f.created_by_kind, 'uid', f.created_by_uid))
@@ -2728,9 +2689,9 @@ SELECT value FROM server_secrets WHERE name = 'signing';
       ORDER BY webhook_uid DESC, id DESC OFFSET 9999 LIMIT 1);
 
 -- read_ended_runs_for_merge
-    SELECT id, ended_at::text AS "endedAt" FROM runs
-    WHERE ended_at < now() - interval '1 day' AND (ended_at, id) > ($1::timestamptz, $2::uuid)
-    ORDER BY ended_at, id LIMIT 50;
+    SELECT id, closed_at::text AS "endedAt" FROM runs
+    WHERE has_detail AND closed_at < now() - interval '1 day' AND (closed_at, id) > ($1::timestamptz, $2::uuid)
+    ORDER BY closed_at, id LIMIT 50;
 
 -- read_ends_of_keys
     SELECT w.key_id || ' ' || w.team_id || ' ' || w.use || ' ' || coalesce(w.pool, '') AS name, (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS "remainingMs"
@@ -2858,10 +2819,10 @@ SELECT uid FROM factories WHERE team_id = $1 AND alias = $2;
 
 -- read_failure_retention
     SELECT (
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'failure_session_retention_minutes' AS minutes,
-      jsonb_path_exists(coalesce(r.rights, '{}'), '$.secrets[*].phase ? (@ == "setup")') AS has_setup_secrets
-    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
+      jsonb_path_exists(coalesce(q.rights, '{}'), '$.secrets[*].phase ? (@ == "setup")') AS has_setup_secrets
+    FROM runs r JOIN run_requests q ON q.run_id = r.id LEFT JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
   OR (r.executor_kind = 'user' AND EXISTS (SELECT FROM users u WHERE u.uid = r.executor_uid
     AND u.id IN (
   SELECT g.user_id FROM environment_guests g WHERE g.environment_uid = env.uid
@@ -2925,13 +2886,13 @@ SELECT
   EXISTS (SELECT FROM held_actions h WHERE h.run_id = f.run_id AND h.id::text = f.answers AND h.state IN ('approved', 'approved_for_run')
     AND h.tried_until < clock_timestamp()) AS is_late FROM followups f WHERE f.run_id = $2 AND f.execution_id IS NULL AND f.position > $3
          AND (f.is_debug OR (SELECT r.state FROM runs r WHERE r.id = $2) <> 'FAILED') ORDER BY f.position LIMIT 20) w) AS followups
-    FROM executions e WHERE e.id = $1 AND e.token_hash = $4 AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping');
+    FROM executions e WHERE e.id = $1 AND e.token_hash = $4 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping');
 
 -- read_inbox_and_renew_lease
     UPDATE executions e SET agent_seen_at = clock_timestamp(),
       lease_until = CASE WHEN phase IN ('claimed', 'running', 'idle')
         THEN greatest(lease_until, clock_timestamp() + make_interval(secs => $6::float8)) ELSE lease_until END
-    WHERE e.id = $1 AND e.token_hash = $4 AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
+    WHERE e.id = $1 AND e.token_hash = $4 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping')
     RETURNING 
     
   concat_ws(' ', e.id, nullif(e.phase IN ('assigned', 'claimed', 'running'), true), e.stop_reason, e.interrupted_turn,
@@ -3002,13 +2963,12 @@ SELECT execution_id FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC
     WHERE up_to_here <= $3 ORDER BY id DESC;
 
 -- read_last_runs_of_environments
-    SELECT e.uid, r.id, r.title, r.state, r.created_at, r.updated_at, r.started_at, r.has_failed_setup,
-      (SELECT max(started_at) FROM runs WHERE team_id = $1 AND environment_id = e.uid) AS last_started_at
+    SELECT e.uid, r.id, r.title, r.state, r.created_at, r.updated_at, r.started_at, r.last_started_at,
+      r.state = 'FAILED' AND r.error_code IN ('environment_setup_failed', 'external_authentication_required') AS has_failed_setup
     FROM unnest($2::text[]) e(uid)
     CROSS JOIN LATERAL (
-      SELECT id, title, state, created_at, updated_at, started_at,
-        state = 'FAILED' AND error_code IN ('environment_setup_failed', 'external_authentication_required') AS has_failed_setup
-      FROM runs WHERE team_id = $1 AND environment_id = e.uid ORDER BY created_at DESC, id DESC LIMIT 1
+      SELECT *, max(started_at) OVER () AS last_started_at FROM runs WHERE facets @> ARRAY[run_facet($1, 'environment_id=' || e.uid)]
+      ORDER BY created_at DESC, id DESC LIMIT 1
     ) r;
 
 -- read_last_runs_of_skills
@@ -3039,7 +2999,7 @@ SELECT (
     THEN 'the files of the conversation are those of another executor'
   WHEN o.environment_id IS DISTINCT FROM r.environment_id THEN 'the files of the conversation are from another environment'
   WHEN o.environment_revision IS DISTINCT FROM r.environment_revision THEN 'the environment has changed since'
-  WHEN o.config->'runner_config' IS DISTINCT FROM r.config->'runner_config' THEN 'the files of the conversation are from another runner'
+  WHEN oq.config->'runner_config' IS DISTINCT FROM q.config->'runner_config' THEN 'the files of the conversation are from another runner'
   WHEN (
   SELECT jsonb_agg(jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision, 'author', w.author, 'accepted', false))
   FROM (
@@ -3050,17 +3010,17 @@ SELECT (
   ) p
   CROSS JOIN LATERAL (
     SELECT DISTINCT a.author FROM texts_that_differ(p.texts, (
-      SELECT b.texts FROM jsonb_array_elements(r.contents) e
+      SELECT b.texts FROM jsonb_array_elements(q.contents) e
       JOIN content_revisions b ON b.kind = 'worker_pool' AND b.uid = p.uid AND b.revision = (e->>'revision')::integer
       WHERE e->>'kind' = 'worker_pool' AND e->>'uid' = p.uid LIMIT 1)) t
     CROSS JOIN LATERAL jsonb_array_elements(t.authors) AS a (author)
     WHERE a.author <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
   ) w) IS NOT NULL
-    OR (o.rights->'personal_credentials' = 'true' AND r.rights->'personal_credentials' IS DISTINCT FROM 'true')
-    OR (o.rights->'team_credentials' IS DISTINCT FROM 'false' AND r.rights->'team_credentials' = 'false')
-    OR coalesce(jsonb_typeof(o.rights->'secrets') <> 'array' OR jsonb_typeof(r.rights->'secrets') <> 'array', true)
-    OR EXISTS (SELECT FROM jsonb_array_elements(o.rights->'secrets') s
-      WHERE NOT r.rights->'secrets' @> jsonb_build_array(jsonb_build_object('id', s->'id')))
+    OR (oq.rights->'personal_credentials' = 'true' AND q.rights->'personal_credentials' IS DISTINCT FROM 'true')
+    OR (oq.rights->'team_credentials' IS DISTINCT FROM 'false' AND q.rights->'team_credentials' = 'false')
+    OR coalesce(jsonb_typeof(oq.rights->'secrets') <> 'array' OR jsonb_typeof(q.rights->'secrets') <> 'array', true)
+    OR EXISTS (SELECT FROM jsonb_array_elements(oq.rights->'secrets') s
+      WHERE NOT q.rights->'secrets' @> jsonb_build_array(jsonb_build_object('id', s->'id')))
     THEN 'this run lacks some rights of the run that saved the files of the conversation, such as its secrets'
   WHEN (
   EXISTS (SELECT FROM runs c JOIN followups f ON f.run_id = c.id
@@ -3069,23 +3029,23 @@ SELECT (
   WHEN f.has_other_authors THEN '[null]' ELSE '[]' END)) w (author)
     WHERE c.conversation_id = r.conversation_id AND c.id <> r.id AND (
   w.author <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
-  AND NOT (r.contents @> jsonb_build_array(jsonb_build_object('author', w.author, 'accepted', false))
+  AND NOT (q.contents @> jsonb_build_array(jsonb_build_object('author', w.author, 'accepted', false))
     AND (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = r.id) <@ (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = f.id))
   AND NOT (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = f.id) @> to_jsonb(r.executor_uid)))
-  OR EXISTS (SELECT FROM runs c CROSS JOIN LATERAL jsonb_array_elements(c.contents) w (content)
+  OR EXISTS (SELECT FROM runs c JOIN run_requests cq ON cq.run_id = c.id CROSS JOIN LATERAL jsonb_array_elements(cq.contents) w (content)
     WHERE c.conversation_id = r.conversation_id AND c.id <> r.id AND c.created_at >= r.created_at
       AND w.content->'accepted' = 'false' AND (
   w.content->'author' <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
-  AND NOT (r.contents @> jsonb_build_array(jsonb_build_object('author', w.content->'author', 'accepted', false))
+  AND NOT (q.contents @> jsonb_build_array(jsonb_build_object('author', w.content->'author', 'accepted', false))
     AND (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = r.id) <@ (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = c.id))
   AND NOT (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = c.id) @> to_jsonb(r.executor_uid))))
     THEN 'texts of other people have run in the sandbox of the conversation since this run was created'
   END AS reason, e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob,
       e.workspace_bytes AS size_bytes, encode(e.workspace_sha256, 'hex') AS sha256
-    FROM runs r JOIN executions own ON own.run_id = r.id AND own.id = $2
+    FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions own ON own.run_id = r.id AND own.id = $2
     CROSS JOIN LATERAL (
       SELECT l.* FROM runs l WHERE l.conversation_id = r.conversation_id AND l.team_id = r.team_id AND l.id <> r.id
-      ORDER BY (SELECT max(b.started_at) FROM executions b WHERE b.run_id = l.id) DESC NULLS LAST, l.id DESC LIMIT 1) o
+      ORDER BY (SELECT max(b.started_at) FROM executions b WHERE b.run_id = l.id) DESC NULLS LAST, l.id DESC LIMIT 1) o JOIN run_requests oq ON oq.run_id = o.id
     LEFT JOIN LATERAL (
       SELECT k.* FROM executions k WHERE k.run_id = o.id AND k.workspace_turn IS NOT NULL ORDER BY k.number DESC LIMIT 1) e ON true
     WHERE r.id = $1;
@@ -3135,20 +3095,20 @@ SELECT (
 
 -- read_live_runs_above_limit
     SELECT r.id FROM schedules s CROSS JOIN LATERAL (
-      SELECT r.id FROM runs r WHERE r.schedule_id = s.id AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') ORDER BY r.created_at DESC, r.id DESC OFFSET coalesce(s.max_live_runs, 1)
+      SELECT r.id FROM runs r WHERE r.schedule_id = s.id AND r.closed_at IS NULL AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') ORDER BY r.created_at DESC, r.id DESC OFFSET coalesce(s.max_live_runs, 1)
     ) r WHERE s.id = $1 AND s.overlap = 'cancel_previous';
 
 -- read_live_runs_before_start_of_automation
 SELECT r.id 
   FROM runs r JOIN starts live ON live.run_id = r.id
-  WHERE r.metadata ->> 'automation_id' = $1 AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
+  WHERE r.metadata ->> 'automation_id' = $1 AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.closed_at IS NULL AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
     AND live.automation_uid = $1 AND live.lane IS NOT DISTINCT FROM $2 AND live.id < $3;
 
 -- read_mcp_server
 SELECT id, name, command, args, url, value_names, created_at, updated_at FROM mcp_servers WHERE team_id = $1 AND id = $2;
 
 -- read_mcp_server_of_execution
-SELECT r.config->'mcp_servers'->$2 AS server FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1;
+SELECT q.config->'mcp_servers'->$2 AS server FROM executions e JOIN run_requests q ON q.run_id = e.run_id WHERE e.id = $1;
 
 -- read_mcp_servers_of_team
 SELECT id, name, command, args, url, value_names, created_at, updated_at FROM mcp_servers WHERE team_id = $1 ORDER BY id;
@@ -3201,15 +3161,15 @@ SELECT metadata_filters_enabled AS enabled FROM teams WHERE id = $1;
     ORDER BY created_at LIMIT 1000;
 
 -- read_models_of_run
-    SELECT r.wanted_model_id, r.config->'model_fallbacks' AS fallbacks,
+    SELECT r.wanted_model_id, q.config->'model_fallbacks' AS fallbacks,
       CASE WHEN jsonb_typeof(c.config->'provider_tools') = 'array' THEN c.config->'provider_tools' END AS provider_tools
-    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
+    FROM runs r JOIN run_requests q ON q.run_id = r.id LEFT JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
   OR (r.executor_kind = 'user' AND EXISTS (SELECT FROM users u WHERE u.uid = r.executor_uid
     AND u.id IN (
   SELECT g.user_id FROM environment_guests g WHERE g.environment_uid = env.uid
   UNION ALL SELECT v.user_id FROM environment_visitors v WHERE v.environment_uid = env.uid))))
     CROSS JOIN LATERAL (SELECT (
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1)) AS config) c
     WHERE r.id = $1;
 
@@ -3304,13 +3264,13 @@ SELECT number FROM executions WHERE id = $1;
 -- read_overdue
 SELECT e.phase, (
   SELECT CASE WHEN jsonb_typeof(d.config->'max_duration_minutes') = 'number' THEN (d.config->>'max_duration_minutes')::float8 * 60 END
-  FROM runs d WHERE d.id = e.run_id) / 60 AS allowed_minutes,
+  FROM run_requests d WHERE d.run_id = e.run_id) / 60 AS allowed_minutes,
       (
   SELECT coalesce(sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, clock_timestamp()) - x.started_at) - x.idle_seconds), 0)::float8
   FROM executions x WHERE x.run_id = e.run_id AND x.started_at IS NOT NULL) >= (
   SELECT CASE WHEN jsonb_typeof(d.config->'max_duration_minutes') = 'number' THEN (d.config->>'max_duration_minutes')::float8 * 60 END
-  FROM runs d WHERE d.id = e.run_id) AS is_over_budget
-    FROM executions e WHERE e.id = $1 AND e.phase IN ('claimed', 'running') AND e.deadline_at < clock_timestamp();
+  FROM run_requests d WHERE d.run_id = e.run_id) AS is_over_budget
+    FROM executions e WHERE e.id = $1 AND e.is_live AND e.phase IN ('claimed', 'running') AND e.deadline_at < clock_timestamp();
 
 -- read_owner_of_sign_in_code
     SELECT u.display_name, t.name AS team_name FROM sign_in_codes c JOIN api_keys k ON k.id = c.key_id JOIN users u ON u.id = k.user_id
@@ -3327,10 +3287,10 @@ SELECT id, ancestor_ids, metadata FROM runs WHERE id = $1 AND team_id = $2;
 -- read_parent_of_request
 SELECT config, model_id, rights, executor_kind AS kind, executor_uid AS uid, (
   SELECT CASE WHEN jsonb_typeof(d.config->'max_duration_minutes') = 'number' THEN (d.config->>'max_duration_minutes')::float8 * 60 END
-  FROM runs d WHERE d.id = runs.id) - (
+  FROM run_requests d WHERE d.run_id = runs.id) - (
   SELECT coalesce(sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, clock_timestamp()) - x.started_at) - x.idle_seconds), 0)::float8
   FROM executions x WHERE x.run_id = runs.id AND x.started_at IS NOT NULL) AS seconds_left
-    FROM runs WHERE id = $1;
+    FROM runs JOIN run_requests ON run_id = id WHERE id = $1;
 
 -- read_pause_of_installation
 SELECT paused_at AS "pausedAt" FROM installation WHERE is_only AND paused_at IS NOT NULL;
@@ -3358,17 +3318,17 @@ SELECT paused_at AS "pausedAt" FROM installation WHERE is_only AND paused_at IS 
 
 -- read_phase
     SELECT r.id AS run_id, r.state, r.current_execution_id = e.id AS is_current, e.phase,
-      e.lease_until < clock_timestamp() AS lease_over, r.config->>'on_worker_loss' AS policy, CASE WHEN e.finished_turns = 0 THEN e.resume_count ELSE 0 END AS resumes,
+      e.lease_until < clock_timestamp() AS lease_over, q.config->>'on_worker_loss' AS policy, CASE WHEN e.finished_turns = 0 THEN e.resume_count ELSE 0 END AS resumes,
       (
   SELECT coalesce(jsonb_agg(jsonb_build_object('id', c.id, 'sealed', encode(c.sealed_value, 'base64')) ORDER BY c.id), '[]')
   FROM run_secrets c WHERE c.run_id = r.id) AS sealed
-    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1;
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id WHERE e.id = $1;
 
 -- read_phase_after_finish
 SELECT phase FROM executions WHERE id = $1;
 
 -- read_phase_of_attempt
-SELECT e.phase FROM executions e WHERE e.id = $1 AND e.token_hash = $2 AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping');
+SELECT e.phase FROM executions e WHERE e.id = $1 AND e.token_hash = $2 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping');
 
 -- read_place_of_event_merges
 SELECT ended_at::text AS "endedAt", run_id AS id FROM event_merges;
@@ -3377,7 +3337,7 @@ SELECT ended_at::text AS "endedAt", run_id AS id FROM event_merges;
 SELECT id, title, ancestor_ids FROM runs WHERE id = ANY($1::uuid[]) AND team_id = $2;
 
 -- read_present_contents_of_execution
-    SELECT r.id AS run_id, r.team_id, r.conversation_id, r.rights, r.contents, (
+    SELECT r.id AS run_id, r.team_id, r.conversation_id, q.rights, q.contents, (
   SELECT jsonb_agg(jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision, 'author', w.author, 'accepted', false))
   FROM (
     SELECT c.uid, c.revision, c.texts FROM content_revisions c
@@ -3387,7 +3347,7 @@ SELECT id, title, ancestor_ids FROM runs WHERE id = ANY($1::uuid[]) AND team_id 
   ) p
   CROSS JOIN LATERAL (
     SELECT DISTINCT a.author FROM texts_that_differ(p.texts, (
-      SELECT b.texts FROM jsonb_array_elements(r.contents) e
+      SELECT b.texts FROM jsonb_array_elements(q.contents) e
       JOIN content_revisions b ON b.kind = 'worker_pool' AND b.uid = p.uid AND b.revision = (e->>'revision')::integer
       WHERE e->>'kind' = 'worker_pool' AND e->>'uid' = p.uid LIMIT 1)) t
     CROSS JOIN LATERAL jsonb_array_elements(t.authors) AS a (author)
@@ -3405,7 +3365,7 @@ SELECT id, title, ancestor_ids FROM runs WHERE id = ANY($1::uuid[]) AND team_id 
         WHERE (
   f.run_id = r.id AND CASE WHEN f.execution_id IS NULL THEN e.started_at IS NULL
     ELSE coalesce((SELECT t.number FROM executions t WHERE t.id = f.execution_id), e.number) >= coalesce((SELECT max(x.number) FROM executions x WHERE x.run_id = r.id AND x.number <= e.number AND x.is_fresh), 0) END)) AS texts
-    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1;
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id WHERE e.id = $1;
 
 -- read_present_names_of_contents
     SELECT uid, content->>'name' AS name FROM content_revisions
@@ -3427,12 +3387,12 @@ SELECT id, title, ancestor_ids FROM runs WHERE id = ANY($1::uuid[]) AND team_id 
 
 -- read_protected_branches_of_execution
     SELECT (
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'protected_branches' AS protected_branches, env.config->'protected_branches' AS present,
       (
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'github_repos' AS repositories, env.config->'github_repos' AS present_repositories
-    FROM executions e JOIN runs r ON r.id = e.run_id
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id
     JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
   OR (r.executor_kind = 'user' AND EXISTS (SELECT FROM users u WHERE u.uid = r.executor_uid
     AND u.id IN (
@@ -3458,9 +3418,9 @@ SELECT reported_at, content FROM run_changes WHERE run_id = $1;
 
 -- read_repositories_of_execution
     SELECT (
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'github_repos' AS repositories
-    FROM executions e JOIN runs r ON r.id = e.run_id
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id
     JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
   OR (r.executor_kind = 'user' AND EXISTS (SELECT FROM users u WHERE u.uid = r.executor_uid
     AND u.id IN (
@@ -3472,7 +3432,7 @@ SELECT reported_at, content FROM run_changes WHERE run_id = $1;
 SELECT owner || '/' || repo AS repository FROM factory_sources WHERE factory_uid = $1;
 
 -- read_request_to_rerun
-SELECT prompt, config, title, metadata, mode FROM runs WHERE id = $1 AND team_id = $2;
+SELECT prompt, config, title, metadata, mode FROM runs JOIN run_requests ON run_id = id WHERE id = $1 AND team_id = $2;
 
 -- read_requests_approved_for_run
 SELECT request FROM followups WHERE run_id = $1 AND allow_for = 'run' ORDER BY position DESC LIMIT 100;
@@ -3480,7 +3440,7 @@ SELECT request FROM followups WHERE run_id = $1 AND allow_for = 'run' ORDER BY p
 -- read_rights_for_followup
     SELECT id, current_execution_id AS execution_id, config, contents, rights, jsonb_build_object('kind', executor_kind, 'uid', executor_uid) AS executor,
       jsonb_array_length(coalesce(nullif(config->'secrets', 'null'), '[]')) > 0 AS names_secrets
-    FROM runs WHERE id = $1 AND team_id = $2;
+    FROM runs JOIN run_requests ON run_id = id WHERE id = $1 AND team_id = $2;
 
 -- read_role_of_inviter
     SELECT m.role FROM team_members m JOIN users u ON u.id = m.user_id WHERE m.team_id = $1 AND u.uid = $2
@@ -3504,12 +3464,10 @@ SELECT (SELECT coalesce(sum(size_bytes), 0) FROM artifacts WHERE run_id = $1) AS
 
 -- read_run_item
     SELECT 
-  r.id, r.title, r.state, r.prompt, r.config, r.model_id, r.skill_spec, CASE WHEN r.skill_spec IS NOT NULL THEN (
+  r.id, r.title, r.state, r.model_id, r.skill_spec, r.worker_host, r.source, r.execution_location, r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.ancestor_ids, r.schedule_id, r.schedule_name, r.schedule_cron, r.status_message, r.error_code, r.retryable, r.created_at, r.updated_at, r.started_at, r.ended_at, q.prompt, q.config, q.contents, q.rights, r.metadata, r.conversation_id, r.open_request, r.dropped_events, r.dropped_lines, CASE WHEN r.skill_spec IS NOT NULL THEN (
   SELECT jsonb_build_object('name', s.name, 'description', s.description, 'full_path', s.path, 'commit', s.commit_id)
-  FROM run_skills s WHERE s.run_id = r.id AND s.position = 0) END AS skill, r.worker_host, r.source, r.execution_location,
-    r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.ancestor_ids, r.schedule_id, r.schedule_name, r.schedule_cron, r.contents, r.rights, r.metadata, r.conversation_id,
-    r.status_message, r.error_code, r.retryable,
-    CASE WHEN r.error_code = 'external_authentication_required' THEN r.error_detail END AS error_detail, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at, r.ended_at,
+  FROM run_skills s WHERE s.run_id = r.id AND s.position = 0) END AS skill,
+    CASE WHEN r.error_code = 'external_authentication_required' THEN r.error_detail END AS error_detail,
     e.phase, e.session_id, e.seconds, e.debug_until, e.debug_request, r.current_execution_id AS execution_id, ARRAY(
       SELECT f.message FROM followups f
       WHERE f.run_id = r.id AND f.created_by_kind <> 'run' AND f.created_at < coalesce(r.started_at, 'infinity') ORDER BY f.position
@@ -3520,7 +3478,7 @@ SELECT (SELECT coalesce(sum(size_bytes), 0) FROM artifacts WHERE run_id = $1) AS
       FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL AND f.request IS NULL AND r.started_at IS NOT NULL
     ) AS waiting
     
-  FROM runs r
+  FROM runs r JOIN run_requests q ON q.run_id = r.id
   LEFT JOIN LATERAL (
     SELECT max(x.phase) FILTER (WHERE x.id = r.current_execution_id) AS phase,
       (array_agg(x.session_id) FILTER (WHERE x.id = r.current_execution_id))[1] AS session_id,
@@ -3548,12 +3506,12 @@ SELECT id, state, conversation_id AS "conversationId", harness FROM runs WHERE i
       jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor,
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase,
       CASE WHEN r.current_execution_id = e.id THEN r.assignment_id END AS "assignmentId", e.worker_id AS "workerId",
-      jsonb_path_query_first(r.contents, '$[*] ? (@.kind == "automation").uid') #>> '{}' AS "automationUid", jsonb_path_query_first(r.contents, '$[*] ? (@.kind == "definition").uid') #>> '{}' AS "factoryUid",
+      jsonb_path_query_first(q.contents, '$[*] ? (@.kind == "automation").uid') #>> '{}' AS "automationUid", jsonb_path_query_first(q.contents, '$[*] ? (@.kind == "definition").uid') #>> '{}' AS "factoryUid",
       (
   SELECT coalesce(jsonb_agg(jsonb_build_object('id', c.id, 'sealed', encode(c.sealed_value, 'base64')) ORDER BY c.id), '[]')
   FROM run_secrets c WHERE c.run_id = r.id) AS sealed
-    FROM executions e JOIN runs r ON r.id = e.run_id
-    WHERE e.token_hash = $1 AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping');
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id
+    WHERE e.token_hash = $1 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping');
 
 -- read_runs_of_conversation
 SELECT id, state, harness FROM runs WHERE conversation_id = $2 AND team_id = $1 ORDER BY created_at, id;
@@ -3562,8 +3520,8 @@ SELECT id, state, harness FROM runs WHERE conversation_id = $2 AND team_id = $1 
 SELECT conversation_id, id FROM runs WHERE team_id = $1 AND conversation_id = ANY($2::uuid[]);
 
 -- read_runs_of_task
-    WITH own AS (SELECT id FROM runs WHERE team_id = $1 AND conversation_id = $2)
-    SELECT id FROM own UNION SELECT f.run_id FROM own JOIN run_facets f ON f.team_id = $1 AND f.facet = 'ancestor:' || own.id;
+    WITH own AS (SELECT id, team_id FROM runs WHERE team_id = $1 AND conversation_id = $2)
+    SELECT id FROM own UNION SELECT r.id FROM own JOIN runs r ON r.facets @> ARRAY[run_facet(own.team_id, 'ancestor=' || own.id)];
 
 -- read_runs_that_steer
     WITH RECURSIVE steering (id) AS (
@@ -3573,16 +3531,16 @@ SELECT conversation_id, id FROM runs WHERE team_id = $1 AND conversation_id = AN
         SELECT r.parent_run_id AS id FROM runs r WHERE r.id = s.id AND r.parent_run_id IS NOT NULL
         UNION ALL SELECT f.created_by_uid::uuid FROM followups f WHERE f.run_id = s.id AND f.created_by_kind = 'run') x
     )
-    SELECT s.id, r.id IS NULL AS is_gone, coalesce(r.contents, '[]') AS contents, (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = s.id) AS accepted_by,
+    SELECT s.id, r.id IS NULL AS is_gone, coalesce(q.contents, '[]') AS contents, (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = s.id) AS accepted_by,
       CASE WHEN r.id IS NOT NULL THEN jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) END AS executor,
-      CASE WHEN r.rights IS NULL AND r.id IS NOT NULL
+      CASE WHEN q.rights IS NULL AND r.id IS NOT NULL
         THEN jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) END AS creator,
       coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('author', w.author, 'excerpt', left(f.message, 100), 'accepted_by', (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = f.id)))
         FROM followups f CROSS JOIN LATERAL jsonb_array_elements(coalesce(f.authors, CASE
   WHEN f.created_by_kind <> 'run' THEN jsonb_build_array(jsonb_build_object('kind', f.created_by_kind, 'uid', f.created_by_uid))
   WHEN f.has_other_authors THEN '[null]' ELSE '[]' END)) w (author)
         WHERE f.run_id = s.id), '[]') AS texts
-    FROM steering s LEFT JOIN runs r ON r.id = s.id;
+    FROM steering s LEFT JOIN runs r ON r.id = s.id LEFT JOIN run_requests q ON q.run_id = r.id;
 
 -- read_runs_to_continue
 SELECT id, (
@@ -3796,7 +3754,8 @@ SELECT t.uid, t.factory_uid, t.conversation_id, t.run_id, t.title, t.description
   CROSS JOIN LATERAL (SELECT r.state = 'CANCELLED' AND r.ended_at > t.stage_at AS is_cancelled) c
       WHERE t.team_id = $1 AND t.factory_uid = $2 AND ($3::text[] IS NULL OR t.stage = ANY($3) OR 'CANCELLED' = ANY($3))
         AND ($7::timestamptz IS NULL OR t.updated_at > $7 OR t.conversation_id IN (
-          SELECT conversation_id FROM runs WHERE team_id = $1 AND state = 'CANCELLED' AND ended_at > $7))
+          SELECT conversation_id FROM runs WHERE team_id = $1 AND state = 'CANCELLED' AND ended_at > $7
+            AND (list_at > $7 OR id = ANY(ARRAY(SELECT run_id FROM executions WHERE team_id = $1 AND is_live)))))
         AND ($3::text[] IS NULL OR CASE WHEN c.is_cancelled THEN 'CANCELLED' ELSE t.stage END = ANY($3))
         AND ($4::text[] IS NULL OR s.creator_kind = 'user' AND s.creator_uid = ANY($4))
         AND ($5::timestamptz IS NULL OR t.created_at > $5) AND ($6::timestamptz IS NULL OR t.created_at < $6)
@@ -3819,7 +3778,8 @@ SELECT t.uid, t.factory_uid, t.conversation_id, t.run_id, t.title, t.description
   CROSS JOIN LATERAL (SELECT r.state = 'CANCELLED' AND r.ended_at > t.stage_at AS is_cancelled) c
       WHERE t.team_id = $1 AND t.factory_uid = $2 AND ($3::text[] IS NULL OR t.stage = ANY($3) OR 'CANCELLED' = ANY($3))
         AND ($7::timestamptz IS NULL OR t.updated_at > $7 OR t.conversation_id IN (
-          SELECT conversation_id FROM runs WHERE team_id = $1 AND state = 'CANCELLED' AND ended_at > $7))
+          SELECT conversation_id FROM runs WHERE team_id = $1 AND state = 'CANCELLED' AND ended_at > $7
+            AND (list_at > $7 OR id = ANY(ARRAY(SELECT run_id FROM executions WHERE team_id = $1 AND is_live)))))
         AND ($3::text[] IS NULL OR CASE WHEN c.is_cancelled THEN 'CANCELLED' ELSE t.stage END = ANY($3))
         AND ($4::text[] IS NULL OR s.creator_kind = 'user' AND s.creator_uid = ANY($4))
         AND ($5::timestamptz IS NULL OR t.created_at > $5) AND ($6::timestamptz IS NULL OR t.created_at < $6)
@@ -3842,7 +3802,8 @@ SELECT t.uid, t.factory_uid, t.conversation_id, t.run_id, t.title, t.description
   CROSS JOIN LATERAL (SELECT r.state = 'CANCELLED' AND r.ended_at > t.stage_at AS is_cancelled) c
       WHERE t.team_id = $1 AND t.factory_uid = $2 AND ($3::text[] IS NULL OR t.stage = ANY($3) OR 'CANCELLED' = ANY($3))
         AND ($7::timestamptz IS NULL OR t.updated_at > $7 OR t.conversation_id IN (
-          SELECT conversation_id FROM runs WHERE team_id = $1 AND state = 'CANCELLED' AND ended_at > $7))
+          SELECT conversation_id FROM runs WHERE team_id = $1 AND state = 'CANCELLED' AND ended_at > $7
+            AND (list_at > $7 OR id = ANY(ARRAY(SELECT run_id FROM executions WHERE team_id = $1 AND is_live)))))
         AND ($3::text[] IS NULL OR CASE WHEN c.is_cancelled THEN 'CANCELLED' ELSE t.stage END = ANY($3))
         AND ($4::text[] IS NULL OR s.creator_kind = 'user' AND s.creator_uid = ANY($4))
         AND ($5::timestamptz IS NULL OR t.created_at > $5) AND ($6::timestamptz IS NULL OR t.created_at < $6)
@@ -3865,7 +3826,8 @@ SELECT t.uid, t.factory_uid, t.conversation_id, t.run_id, t.title, t.description
   CROSS JOIN LATERAL (SELECT r.state = 'CANCELLED' AND r.ended_at > t.stage_at AS is_cancelled) c
       WHERE t.team_id = $1 AND t.factory_uid = $2 AND ($3::text[] IS NULL OR t.stage = ANY($3) OR 'CANCELLED' = ANY($3))
         AND ($7::timestamptz IS NULL OR t.updated_at > $7 OR t.conversation_id IN (
-          SELECT conversation_id FROM runs WHERE team_id = $1 AND state = 'CANCELLED' AND ended_at > $7))
+          SELECT conversation_id FROM runs WHERE team_id = $1 AND state = 'CANCELLED' AND ended_at > $7
+            AND (list_at > $7 OR id = ANY(ARRAY(SELECT run_id FROM executions WHERE team_id = $1 AND is_live)))))
         AND ($3::text[] IS NULL OR CASE WHEN c.is_cancelled THEN 'CANCELLED' ELSE t.stage END = ANY($3))
         AND ($4::text[] IS NULL OR s.creator_kind = 'user' AND s.creator_uid = ANY($4))
         AND ($5::timestamptz IS NULL OR t.created_at > $5) AND ($6::timestamptz IS NULL OR t.created_at < $6)
@@ -3994,7 +3956,7 @@ SELECT uid, factory_uid FROM factory_tasks WHERE conversation_id = $1;
     WHERE m.team_id = $1 AND lower(u.email) = ANY($2::text[]);
 
 -- read_unclaimed
-SELECT FROM executions e WHERE e.id = $1 AND e.phase = 'assigned' AND e.claim_deadline < clock_timestamp();
+SELECT FROM executions e WHERE e.id = $1 AND e.is_live AND e.phase = 'assigned' AND e.claim_deadline < clock_timestamp();
 
 -- read_usage_report
     SELECT * FROM (
@@ -4034,10 +3996,10 @@ SELECT FROM executions e WHERE e.id = $1 AND e.phase = 'assigned' AND e.claim_de
 -- read_waits
     WITH waiting AS MATERIALIZED (
       SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image, e.depth, e.waits_for_place,
-        r.worker_host, r.execution_location, r.source, r.config @? '$.approval_rules[*].host' AS asks_hosts, coalesce((SELECT (
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+        r.worker_host, r.execution_location, r.source, q.config @? '$.approval_rules[*].host' AS asks_hosts, coalesce((SELECT (
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(r.environment_revision, 1)) FROM environments n WHERE n.uid = r.environment_id) @? '$.services[*].image ? (@ != null)', false) AS starts_images
-      FROM unnest($2::uuid[]) AS asked (id) JOIN runs r ON r.id = asked.id JOIN executions e ON e.id = r.current_execution_id
+      FROM unnest($2::uuid[]) AS asked (id) JOIN runs r ON r.id = asked.id JOIN run_requests q ON q.run_id = r.id JOIN executions e ON e.id = r.current_execution_id
       WHERE r.team_id = $1
         AND (r.state IN ('QUEUED', 'PENDING', 'CLAIMED') OR (
   r.state = 'SUCCEEDED' AND e.phase = 'idle' AND e.interrupted_turn = e.finished_turns
@@ -4045,12 +4007,12 @@ SELECT FROM executions e WHERE e.id = $1 AND e.phase = 'assigned' AND e.claim_de
     WHERE v.run_id = r.id AND v.event_type = 'oz_run_done' ORDER BY v.seq DESC LIMIT 1)))
     ), team AS MATERIALIZED (
       SELECT t.max_concurrent_executions AS team_limit,
-        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ('assigned', 'claimed', 'running') AND (b.awaiting_until IS NULL OR b.awaiting_until < clock_timestamp()))::int AS team_taken,
-        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ('assigned', 'claimed', 'running'))::int AS team_live
+        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.is_live AND b.phase IN ('assigned', 'claimed', 'running') AND (b.awaiting_until IS NULL OR b.awaiting_until < clock_timestamp()))::int AS team_taken,
+        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.is_live AND b.phase IN ('assigned', 'claimed', 'running'))::int AS team_live
       FROM teams t WHERE t.id = $1
     ), pools AS MATERIALIZED (
       SELECT p.pool, c.*,
-        (SELECT count(*) FROM executions b WHERE b.pool = p.pool AND (p.pool = '' OR b.team_id = $1) AND b.phase IN ('assigned', 'claimed', 'running') AND (b.awaiting_until IS NULL OR b.awaiting_until < clock_timestamp()))::int AS slots_taken
+        (SELECT count(*) FROM executions b WHERE b.pool = p.pool AND (p.pool = '' OR b.team_id = $1) AND b.is_live AND b.phase IN ('assigned', 'claimed', 'running') AND (b.awaiting_until IS NULL OR b.awaiting_until < clock_timestamp()))::int AS slots_taken
       FROM (SELECT DISTINCT pool FROM waiting WHERE state = 'QUEUED') p, LATERAL (
         SELECT count(*) FILTER (WHERE (NOT c.draining AND c.problem IS NULL))::int AS workers, count(*) FILTER (WHERE c.draining)::int AS leaving_workers,
           min(c.problem) FILTER (WHERE NOT c.draining) AS problem,
@@ -4061,7 +4023,7 @@ SELECT FROM executions e WHERE e.id = $1 AND e.phase = 'assigned' AND e.claim_de
           coalesce(sum(coalesce(c.slots, 1000)) FILTER (WHERE (NOT c.draining AND c.problem IS NULL)), 0)::int AS slots,
           min(greatest(0, live.count / greatest(1, coalesce(c.slots, 1000)) - 1)) FILTER (WHERE (NOT c.draining AND c.problem IS NULL))::int AS least_depth
         FROM worker_connections c CROSS JOIN LATERAL (
-          SELECT count(*) AS count FROM executions b WHERE b.connection_id = c.id AND b.phase IN ('assigned', 'claimed', 'running')) live WHERE CASE WHEN p.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = p.pool AND c.team_id = $1 END
+          SELECT count(*) AS count FROM executions b WHERE b.connection_id = c.id AND b.is_live AND b.phase IN ('assigned', 'claimed', 'running')) live WHERE CASE WHEN p.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = p.pool AND c.team_id = $1 END
       ) c
     )
     SELECT w.run_id, w.state, w.pool, extract(epoch FROM w.available_at - clock_timestamp())::float8 AS pause_seconds, w.waits_for_place,
@@ -4246,14 +4208,15 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
     ORDER BY name COLLATE "C" FOR UPDATE;
 
 -- read_workspace_blob
-    SELECT e.workspace_blob AS blob FROM executions e JOIN runs o ON o.id = e.run_id, runs r JOIN executions own ON own.run_id = r.id AND own.id = $3
+    SELECT e.workspace_blob AS blob FROM executions e JOIN runs o ON o.id = e.run_id JOIN run_requests oq ON oq.run_id = o.id,
+      runs r JOIN run_requests q ON q.run_id = r.id JOIN executions own ON own.run_id = r.id AND own.id = $3
     WHERE e.id = $1 AND r.id = $2
       AND (o.id = r.id AND e.number >= coalesce((SELECT max(x.number) FROM executions x WHERE x.run_id = r.id AND x.number <= own.number AND x.is_fresh), 0) OR o.id <> r.id AND o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND CASE
   WHEN (o.executor_kind, o.executor_uid) IS DISTINCT FROM (r.executor_kind, r.executor_uid)
     THEN 'the files of the conversation are those of another executor'
   WHEN o.environment_id IS DISTINCT FROM r.environment_id THEN 'the files of the conversation are from another environment'
   WHEN o.environment_revision IS DISTINCT FROM r.environment_revision THEN 'the environment has changed since'
-  WHEN o.config->'runner_config' IS DISTINCT FROM r.config->'runner_config' THEN 'the files of the conversation are from another runner'
+  WHEN oq.config->'runner_config' IS DISTINCT FROM q.config->'runner_config' THEN 'the files of the conversation are from another runner'
   WHEN (
   SELECT jsonb_agg(jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision, 'author', w.author, 'accepted', false))
   FROM (
@@ -4264,17 +4227,17 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
   ) p
   CROSS JOIN LATERAL (
     SELECT DISTINCT a.author FROM texts_that_differ(p.texts, (
-      SELECT b.texts FROM jsonb_array_elements(r.contents) e
+      SELECT b.texts FROM jsonb_array_elements(q.contents) e
       JOIN content_revisions b ON b.kind = 'worker_pool' AND b.uid = p.uid AND b.revision = (e->>'revision')::integer
       WHERE e->>'kind' = 'worker_pool' AND e->>'uid' = p.uid LIMIT 1)) t
     CROSS JOIN LATERAL jsonb_array_elements(t.authors) AS a (author)
     WHERE a.author <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
   ) w) IS NOT NULL
-    OR (o.rights->'personal_credentials' = 'true' AND r.rights->'personal_credentials' IS DISTINCT FROM 'true')
-    OR (o.rights->'team_credentials' IS DISTINCT FROM 'false' AND r.rights->'team_credentials' = 'false')
-    OR coalesce(jsonb_typeof(o.rights->'secrets') <> 'array' OR jsonb_typeof(r.rights->'secrets') <> 'array', true)
-    OR EXISTS (SELECT FROM jsonb_array_elements(o.rights->'secrets') s
-      WHERE NOT r.rights->'secrets' @> jsonb_build_array(jsonb_build_object('id', s->'id')))
+    OR (oq.rights->'personal_credentials' = 'true' AND q.rights->'personal_credentials' IS DISTINCT FROM 'true')
+    OR (oq.rights->'team_credentials' IS DISTINCT FROM 'false' AND q.rights->'team_credentials' = 'false')
+    OR coalesce(jsonb_typeof(oq.rights->'secrets') <> 'array' OR jsonb_typeof(q.rights->'secrets') <> 'array', true)
+    OR EXISTS (SELECT FROM jsonb_array_elements(oq.rights->'secrets') s
+      WHERE NOT q.rights->'secrets' @> jsonb_build_array(jsonb_build_object('id', s->'id')))
     THEN 'this run lacks some rights of the run that saved the files of the conversation, such as its secrets'
   WHEN (
   EXISTS (SELECT FROM runs c JOIN followups f ON f.run_id = c.id
@@ -4283,14 +4246,14 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
   WHEN f.has_other_authors THEN '[null]' ELSE '[]' END)) w (author)
     WHERE c.conversation_id = r.conversation_id AND c.id <> r.id AND (
   w.author <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
-  AND NOT (r.contents @> jsonb_build_array(jsonb_build_object('author', w.author, 'accepted', false))
+  AND NOT (q.contents @> jsonb_build_array(jsonb_build_object('author', w.author, 'accepted', false))
     AND (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = r.id) <@ (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = f.id))
   AND NOT (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = f.id) @> to_jsonb(r.executor_uid)))
-  OR EXISTS (SELECT FROM runs c CROSS JOIN LATERAL jsonb_array_elements(c.contents) w (content)
+  OR EXISTS (SELECT FROM runs c JOIN run_requests cq ON cq.run_id = c.id CROSS JOIN LATERAL jsonb_array_elements(cq.contents) w (content)
     WHERE c.conversation_id = r.conversation_id AND c.id <> r.id AND c.created_at >= r.created_at
       AND w.content->'accepted' = 'false' AND (
   w.content->'author' <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
-  AND NOT (r.contents @> jsonb_build_array(jsonb_build_object('author', w.content->'author', 'accepted', false))
+  AND NOT (q.contents @> jsonb_build_array(jsonb_build_object('author', w.content->'author', 'accepted', false))
     AND (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = r.id) <@ (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = c.id))
   AND NOT (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = c.id) @> to_jsonb(r.executor_uid))))
     THEN 'texts of other people have run in the sandbox of the conversation since this run was created'
@@ -4342,10 +4305,10 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
 
 -- record_finished_turn
     UPDATE executions e SET finished_turns = greatest(e.finished_turns, $3)
-    FROM executions before JOIN runs r ON r.id = before.run_id
+    FROM executions before JOIN runs r ON r.id = before.run_id JOIN run_requests q ON q.run_id = r.id
     WHERE e.id = $2 AND before.id = $2 AND r.id = $1
     RETURNING before.finished_turns, before.phase, r.state, r.current_execution_id = e.id AS is_current,
-      (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds,
+      (q.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds,
       EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL) AS has_followups,
       EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL AND f.is_debug) AS has_debug_followups;
 
@@ -4403,13 +4366,17 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
     RETURNING c.sandbox AS level;
 
 -- record_skills_of_run
-    UPDATE runs SET skill_spec = ($2::text[])[1],
-      config = config || jsonb_build_object('skill_spec', ($2::text[])[1])
+    WITH before AS MATERIALIZED (SELECT config FROM run_requests WHERE run_id = $1), request AS (
+      UPDATE run_requests SET config = config || jsonb_build_object('skill_spec', ($2::text[])[1])
         || CASE WHEN config ? 'skills' THEN jsonb_build_object('skills', to_jsonb($2::text[])) ELSE '{}' END
-        || CASE WHEN config ? 'name' THEN '{}' ELSE jsonb_build_object('name', $3::text) END,
-      name = CASE WHEN config ? 'name' THEN name ELSE $3 END
-    WHERE id = $1 AND (skill_spec IS DISTINCT FROM ($2::text[])[1] OR NOT config ? 'name'
-      OR (config ? 'skills' AND config->'skills' <> to_jsonb($2::text[])));
+        || CASE WHEN config ? 'name' THEN '{}' ELSE jsonb_build_object('name', $3::text) END
+      FROM runs r
+      WHERE run_id = $1 AND r.id = $1 AND (r.skill_spec IS DISTINCT FROM ($2::text[])[1] OR NOT config ? 'name'
+      OR (config ? 'skills' AND config->'skills' <> to_jsonb($2::text[])))
+      RETURNING run_id
+    )
+    UPDATE runs SET skill_spec = ($2::text[])[1], name = CASE WHEN before.config ? 'name' THEN name ELSE $3 END
+    FROM before, request WHERE id = run_id;
 
 -- record_start_by_hand
     INSERT INTO starts (schedule_id, outcome, run_id, starter_kind, starter_uid) VALUES ($1, 'started', $2, $3, $4) RETURNING id;
@@ -4439,14 +4406,14 @@ SELECT recount_team_storage() AS wrong;
 
 -- release_waiting_children
     WITH child AS MATERIALIZED (
-      SELECT c.id AS run_id, e.id, c.state, e.phase = 'queued' AND e.waits_for_place AS waits
+      SELECT c.id AS run_id, e.id, c.state, e.is_queued AND e.waits_for_place AS waits
       FROM runs c JOIN executions e ON e.id = c.current_execution_id
       WHERE c.parent_run_id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
     ), next AS (
       SELECT id FROM child WHERE waits ORDER BY id
       LIMIT greatest(0, (SELECT 
   CASE WHEN jsonb_typeof(p.config #> '{child_runs,max_live}') = 'number' THEN (p.config #>> '{child_runs,max_live}')::float8::int
-    ELSE 8 END FROM runs p WHERE p.id = $1) - (SELECT count(*) FROM child WHERE NOT waits))
+    ELSE 8 END FROM run_requests p WHERE p.run_id = $1) - (SELECT count(*) FROM child WHERE NOT waits))
     )
     UPDATE executions e SET waits_for_place = false, available_at = clock_timestamp(), queued_at = clock_timestamp(),
       wanted_at = clock_timestamp()
@@ -4473,7 +4440,7 @@ UPDATE teams SET name = $2 WHERE id = $1 RETURNING id, uid, name, created_at;
   UPDATE executions SET lease_until = CASE WHEN worker_instance IS NOT NULL THEN clock_timestamp() + make_interval(secs => ($2)::float8)
     ELSE greatest(lease_until, least(clock_timestamp() + make_interval(secs => ($2)::float8),
       coalesce(agent_seen_at + make_interval(secs => $4::float8), claimed_at + make_interval(secs => $3::float8)))) END
-  WHERE connection_id = $1 AND phase IN ('claimed', 'running', 'idle', 'stopping') AND (worker_instance IS NOT NULL OR phase <> 'stopping'))
+  WHERE connection_id = $1 AND is_live AND phase IN ('claimed', 'running', 'idle', 'stopping') AND (worker_instance IS NOT NULL OR phase <> 'stopping'))
     UPDATE worker_connections SET last_seen_at = clock_timestamp() WHERE id = $1 RETURNING id;
 
 -- renew_sweep
@@ -4684,23 +4651,6 @@ UPDATE snapshot_files SET blob_key = $2, sha256 = $3 WHERE id = $1 AND blob_key 
     WHERE run_id = $1 AND state = 'waiting' AND (id = $2::uuid OR $3 = 'approved_for_run'
       AND (held_by, rest_of_run) = (SELECT held_by, rest_of_run FROM held_actions WHERE id = $2::uuid));
 
--- settle_run_words
-    WITH taken AS (
-      SELECT DISTINCT unnest(run_ids) AS run_id FROM run_search_waiting WHERE id = ANY($1::bigint[])
-    ), locked AS MATERIALIZED (
-      SELECT id, updated_at FROM runs WHERE id IN (SELECT run_id FROM taken) FOR NO KEY UPDATE SKIP LOCKED
-    ), settled AS (
-      UPDATE run_search s SET updated_hour = run_hour(locked.updated_at),
-        parts = move_parts(s.parts, s.team_id, s.updated_hour, run_hour(locked.updated_at)) FROM locked
-      WHERE s.run_id = locked.id AND s.updated_hour <> run_hour(locked.updated_at)
-    ), done AS (
-      DELETE FROM run_search_waiting WHERE id = ANY($1::bigint[])
-    )
-    INSERT INTO run_search_waiting (run_ids)
-    SELECT array_agg(run_id) FROM taken
-    WHERE run_id NOT IN (SELECT id FROM locked) AND EXISTS (SELECT FROM runs WHERE id = taken.run_id)
-    HAVING count(*) > 0;
-
 -- settle_waiting_start
     UPDATE starts SET outcome = $2, run_id = $3, reason = $4, cancels_previous = $5, undecided = false
     WHERE id = $1 AND outcome = 'waiting' RETURNING id;
@@ -4813,8 +4763,8 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         AS s (assignment_id, token_hash, connection_id, worker_id, worker_instance, n)
     ), team AS MATERIALIZED (
       SELECT t.id, t.served_count, t.served_at, t.max_concurrent_executions,
-        t.max_concurrent_executions - (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ('assigned', 'claimed', 'running') AND (b.awaiting_until IS NULL OR b.awaiting_until < clock_timestamp())) AS free,
-        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ('assigned', 'claimed', 'running')) AS live
+        t.max_concurrent_executions - (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.is_live AND b.phase IN ('assigned', 'claimed', 'running') AND (b.awaiting_until IS NULL OR b.awaiting_until < clock_timestamp())) AS free,
+        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.is_live AND b.phase IN ('assigned', 'claimed', 'running')) AS live
       FROM (SELECT * FROM teams WHERE $2::uuid IS NULL OR id = $2 ORDER BY served_at, id OFFSET 0) t
       WHERE ($2::uuid IS NULL OR EXISTS (SELECT FROM worker_connections c WHERE c.id = ($5::uuid[])[1] AND 
   EXISTS (SELECT FROM api_keys k WHERE k.id = c.key_id AND 
@@ -4840,33 +4790,33 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   CASE WHEN k.kind = 'agent' THEN added.kind = 'service_account' AND added.uid = coalesce(k.agent_uid, k.id::text)
     ELSE added.kind = 'user' AND added.uid = (SELECT u.uid FROM users u WHERE u.id = k.user_id) END))) END)))
         AND (SELECT true FROM executions e WHERE e.team_id = t.id AND 
-  e.phase = 'queued' AND e.pool = $1 AND e.available_at <= clock_timestamp() AND NOT e.waits_for_place AND ($9::boolean OR e.image IS NULL)
+  e.is_queued AND e.pool = $1 AND e.available_at <= clock_timestamp() AND NOT e.waits_for_place AND ($9::boolean OR e.image IS NULL)
   AND e.depth >= $10::int AND (e.attempt = 0 OR $13 AND (
   e.available_at < clock_timestamp() - interval '10 seconds'
   OR NOT EXISTS (SELECT FROM executions p WHERE p.run_id = e.run_id AND p.number = e.number - 1
     AND coalesce(p.worker_instance::text, p.connection_id::text) = coalesce(($7::text[])[1], ($5::uuid[])[1]::text) OFFSET 0)
   OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> ($5::uuid[])[1] AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0)))
-  AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND a.config @? '$.approval_rules[*].host' OFFSET 0))
-  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND (SELECT (
-  SELECT CASE WHEN a.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  AND ($11::boolean OR NOT EXISTS (SELECT FROM run_requests q WHERE q.run_id = e.run_id AND q.config @? '$.approval_rules[*].host' OFFSET 0))
+  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a JOIN run_requests q ON q.run_id = a.id WHERE a.id = e.run_id AND (SELECT (
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(a.environment_revision, 1)) FROM environments n WHERE n.uid = a.environment_id) @? '$.services[*].image ? (@ != null)' OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended' OFFSET 0) LIMIT 1)
-        AND (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ('assigned', 'claimed', 'running') AND (b.awaiting_until IS NULL OR b.awaiting_until < clock_timestamp())) < t.max_concurrent_executions
+        AND (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.is_live AND b.phase IN ('assigned', 'claimed', 'running') AND (b.awaiting_until IS NULL OR b.awaiting_until < clock_timestamp())) < t.max_concurrent_executions
       LIMIT cardinality($3::uuid[])
     ), turn AS MATERIALIZED (
       SELECT team.id, team.served_count, row_number() OVER (ORDER BY next.place, team.served_at, team.id) AS n
       FROM team, LATERAL (
         SELECT depth, row_number() OVER () AS place FROM (
           SELECT e.depth FROM executions e WHERE e.team_id = team.id AND 
-  e.phase = 'queued' AND e.pool = $1 AND e.available_at <= clock_timestamp() AND NOT e.waits_for_place AND ($9::boolean OR e.image IS NULL)
+  e.is_queued AND e.pool = $1 AND e.available_at <= clock_timestamp() AND NOT e.waits_for_place AND ($9::boolean OR e.image IS NULL)
   AND e.depth >= $10::int AND (e.attempt = 0 OR $13 AND (
   e.available_at < clock_timestamp() - interval '10 seconds'
   OR NOT EXISTS (SELECT FROM executions p WHERE p.run_id = e.run_id AND p.number = e.number - 1
     AND coalesce(p.worker_instance::text, p.connection_id::text) = coalesce(($7::text[])[1], ($5::uuid[])[1]::text) OFFSET 0)
   OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> ($5::uuid[])[1] AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0)))
-  AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND a.config @? '$.approval_rules[*].host' OFFSET 0))
-  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND (SELECT (
-  SELECT CASE WHEN a.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  AND ($11::boolean OR NOT EXISTS (SELECT FROM run_requests q WHERE q.run_id = e.run_id AND q.config @? '$.approval_rules[*].host' OFFSET 0))
+  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a JOIN run_requests q ON q.run_id = a.id WHERE a.id = e.run_id AND (SELECT (
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(a.environment_revision, 1)) FROM environments n WHERE n.uid = a.environment_id) @? '$.services[*].image ? (@ != null)' OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended' OFFSET 0)
           ORDER BY e.depth DESC, e.available_at, e.id LIMIT least(team.free, cardinality($3::uuid[]))) e
@@ -4890,22 +4840,22 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
           FROM executions e, LATERAL (
             SELECT FROM runs r WHERE r.id = e.run_id AND r.current_execution_id = e.id AND r.state = 'QUEUED' FOR UPDATE SKIP LOCKED) r
           WHERE e.team_id = served.id AND 
-  e.phase = 'queued' AND e.pool = $1 AND e.available_at <= clock_timestamp() AND NOT e.waits_for_place AND ($9::boolean OR e.image IS NULL)
+  e.is_queued AND e.pool = $1 AND e.available_at <= clock_timestamp() AND NOT e.waits_for_place AND ($9::boolean OR e.image IS NULL)
   AND e.depth >= $10::int AND (e.attempt = 0 OR $13 AND (
   e.available_at < clock_timestamp() - interval '10 seconds'
   OR NOT EXISTS (SELECT FROM executions p WHERE p.run_id = e.run_id AND p.number = e.number - 1
     AND coalesce(p.worker_instance::text, p.connection_id::text) = coalesce(($7::text[])[1], ($5::uuid[])[1]::text) OFFSET 0)
   OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> ($5::uuid[])[1] AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0)))
-  AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND a.config @? '$.approval_rules[*].host' OFFSET 0))
-  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = e.run_id AND (SELECT (
-  SELECT CASE WHEN a.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  AND ($11::boolean OR NOT EXISTS (SELECT FROM run_requests q WHERE q.run_id = e.run_id AND q.config @? '$.approval_rules[*].host' OFFSET 0))
+  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a JOIN run_requests q ON q.run_id = a.id WHERE a.id = e.run_id AND (SELECT (
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(a.environment_revision, 1)) FROM environments n WHERE n.uid = a.environment_id) @? '$.services[*].image ? (@ != null)' OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended' OFFSET 0)
           ORDER BY e.depth DESC, e.available_at, e.id LIMIT served.slots) e
       ) next
       WHERE next.depth >= greatest(0, (team.live + next.place - 1) / greatest(1, team.max_concurrent_executions) - 1)
     ), moved AS (
-      UPDATE runs SET state = 'PENDING', assignment_id = slot.assignment_id, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
+      UPDATE runs SET state = 'PENDING', in_sandbox = true, assignment_id = slot.assignment_id, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
         status_message = NULL, error_code = NULL, retryable = NULL, open_request = NULL
       FROM candidate JOIN slot ON slot.n = candidate.n WHERE runs.id = candidate.run_id
       RETURNING runs.*, candidate.team_number, candidate.execution_id, slot.n, slot.token_hash, slot.connection_id, slot.worker_id, slot.worker_instance
@@ -4919,25 +4869,25 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       INSERT INTO run_events (run_id, seq, state, execution_number)
       SELECT moved.id, moved.event_seq, 'PENDING', execution.number FROM moved JOIN execution ON execution.id = moved.execution_id
     )
-    SELECT status.is_contended, status.has_retries, moved.n, moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
+    SELECT status.is_contended, status.has_retries, moved.n, moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, q.prompt, moved.model_id, q.config,
       (SELECT (
-  SELECT CASE WHEN moved.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->'limits' FROM environments e WHERE e.uid = moved.environment_id) AS limits,
       (SELECT (
-  SELECT CASE WHEN moved.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->>'system' FROM environments e WHERE e.uid = moved.environment_id) AS system,
       (SELECT (
-  SELECT CASE WHEN moved.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->'services' FROM environments e WHERE e.uid = moved.environment_id) AS services,
       (SELECT (
-  SELECT CASE WHEN moved.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network,
       execution.image, moved.created_at, moved.updated_at,
       extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS waited_seconds, moved.id AS runyard_runs
     FROM (
       SELECT (SELECT count(*) FROM turn) > (SELECT count(*) FROM candidate) AS is_contended,
-        NOT $13 AND EXISTS (SELECT FROM executions e WHERE e.phase = 'queued' AND e.pool = $1 AND e.attempt > 0) AS has_retries) status
-      LEFT JOIN (moved JOIN execution ON execution.id = moved.execution_id) ON true
+        NOT $13 AND EXISTS (SELECT FROM executions e WHERE e.is_queued AND e.pool = $1 AND e.attempt > 0) AS has_retries) status
+      LEFT JOIN (moved JOIN execution ON execution.id = moved.execution_id JOIN run_requests q ON q.run_id = moved.id) ON true
     ORDER BY moved.n;
 
 -- transition_block
@@ -4992,7 +4942,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
           ended_at = clock_timestamp(),
           event_seq = runs.event_seq + 1
           , cascade_at = CASE WHEN (args->>'cascades')::boolean AND EXISTS (
-  SELECT FROM run_facets f WHERE f.team_id = runs.team_id AND f.facet = 'ancestor:' || runs.id)
+  SELECT FROM runs d WHERE d.facets @> ARRAY[run_facet(runs.team_id, 'ancestor=' || runs.id)])
   THEN clock_timestamp() ELSE runs.cascade_at END
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('BLOCKED')
@@ -5035,7 +4985,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
           ended_at = clock_timestamp(),
           event_seq = runs.event_seq + 1
           , cascade_at = CASE WHEN (args->>'cascades')::boolean AND EXISTS (
-  SELECT FROM run_facets f WHERE f.team_id = runs.team_id AND f.facet = 'ancestor:' || runs.id)
+  SELECT FROM runs d WHERE d.facets @> ARRAY[run_facet(runs.team_id, 'ancestor=' || runs.id)])
   THEN clock_timestamp() ELSE runs.cascade_at END
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED', 'INPROGRESS')
@@ -5076,7 +5026,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
           ended_at = clock_timestamp(),
           event_seq = runs.event_seq + 1
           , cascade_at = CASE WHEN (args->>'cascades')::boolean AND EXISTS (
-  SELECT FROM run_facets f WHERE f.team_id = runs.team_id AND f.facet = 'ancestor:' || runs.id)
+  SELECT FROM runs d WHERE d.facets @> ARRAY[run_facet(runs.team_id, 'ancestor=' || runs.id)])
   THEN clock_timestamp() ELSE runs.cascade_at END
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('QUEUED')
@@ -5208,7 +5158,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
           updated_at = clock_timestamp(),
           ended_at = clock_timestamp(),
           event_seq = runs.event_seq + 1
-          
+          , in_sandbox = false
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED', 'INPROGRESS')
           
@@ -5482,7 +5432,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
           updated_at = clock_timestamp(),
           ended_at = clock_timestamp(),
           event_seq = runs.event_seq + 1
-          
+          , in_sandbox = false
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED')
           
@@ -5520,7 +5470,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
           updated_at = clock_timestamp(),
           ended_at = NULL,
           event_seq = runs.event_seq + 1
-          , assignment_id = NULL
+          , assignment_id = NULL, in_sandbox = false
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('PENDING')
           AND runs.assignment_id = (args->>'assignment_id')::uuid
@@ -5572,7 +5522,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     deadline_at = clock_timestamp() + make_interval(secs => (least((SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id),
   (
   SELECT CASE WHEN jsonb_typeof(d.config->'max_duration_minutes') = 'number' THEN (d.config->>'max_duration_minutes')::float8 * 60 END
-  FROM runs d WHERE d.id = moved.id) - (
+  FROM run_requests d WHERE d.run_id = moved.id) - (
   SELECT coalesce(sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, clock_timestamp()) - x.started_at) - x.idle_seconds), 0)::float8
   FROM executions x WHERE x.run_id = moved.id AND x.started_at IS NOT NULL)))::float8)
         FROM moved, input
@@ -5599,7 +5549,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
 
 -- transition_resume_lost
     WITH moved AS (
-      UPDATE runs SET state = 'QUEUED', current_execution_id = $3, assignment_id = NULL,
+      UPDATE runs SET state = 'QUEUED', current_execution_id = $3, assignment_id = NULL, in_sandbox = in_sandbox AND NOT $8,
         status_message = $4, error_code = $5, retryable = true, open_request = NULL,
         updated_at = clock_timestamp(), event_seq = runs.event_seq + 1
       WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('INPROGRESS')
@@ -5643,7 +5593,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
 
 -- transition_retry
     WITH moved AS (
-      UPDATE runs SET state = 'QUEUED', current_execution_id = $3, assignment_id = NULL,
+      UPDATE runs SET state = 'QUEUED', current_execution_id = $3, assignment_id = NULL, in_sandbox = in_sandbox AND NOT $8,
         status_message = $4, error_code = $5, retryable = true, open_request = NULL,
         updated_at = clock_timestamp(), event_seq = runs.event_seq + 1
       WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED', 'INPROGRESS')
@@ -5703,7 +5653,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     deadline_at = clock_timestamp() + make_interval(secs => (least((SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id),
   (
   SELECT CASE WHEN jsonb_typeof(d.config->'max_duration_minutes') = 'number' THEN (d.config->>'max_duration_minutes')::float8 * 60 END
-  FROM runs d WHERE d.id = moved.id) - (
+  FROM run_requests d WHERE d.run_id = moved.id) - (
   SELECT coalesce(sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, clock_timestamp()) - x.started_at) - x.idle_seconds), 0)::float8
   FROM executions x WHERE x.run_id = moved.id AND x.started_at IS NOT NULL)))::float8)
         FROM moved, input
@@ -5948,10 +5898,10 @@ UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = confirmed_un
 -- write_acceptance_of_conversation
     INSERT INTO conversation_acceptances AS a (text_id, user_uid, conversation_id, run_id, turn)
     SELECT x.id, $3, $1, x.run_id, $4 FROM (
-  SELECT c.id, c.id AS run_id, c.prompt AS message, c.created_at AS at,
-    (SELECT coalesce(jsonb_agg(k->'author'), '[]') FROM jsonb_array_elements(c.contents) k WHERE k->'accepted' = 'false' AND true)
+  SELECT c.id, c.id AS run_id, q.prompt AS message, c.created_at AS at,
+    (SELECT coalesce(jsonb_agg(k->'author'), '[]') FROM jsonb_array_elements(q.contents) k WHERE k->'accepted' = 'false' AND true)
       || jsonb_build_array(jsonb_build_object('kind', c.executor_kind, 'uid', c.executor_uid)) AS authors
-  FROM runs c WHERE c.conversation_id = $1::uuid
+  FROM runs c JOIN run_requests q ON q.run_id = c.id WHERE c.conversation_id = $1::uuid
   UNION ALL
   SELECT f.id, f.run_id, f.message, f.created_at, coalesce(f.authors, CASE
   WHEN f.created_by_kind <> 'run' THEN jsonb_build_array(jsonb_build_object('kind', f.created_by_kind, 'uid', f.created_by_uid))

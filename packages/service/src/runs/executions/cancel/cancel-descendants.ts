@@ -7,6 +7,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
 import { eachAlone } from '../../../platform/store/database/sweep.ts';
 import type { ExecutionDeps } from '../deps.ts';
+import { isBelow } from '../descendants.ts';
 import { tellReaders } from '../notices.ts';
 import type { Status } from '../transitions/transition.ts';
 import { cancelBlocked, cancelLive, cancelQueued } from '../transitions/transitions.ts';
@@ -53,8 +54,7 @@ export async function cancelLocked(deps: ExecutionDeps, tx: Queryable, run: Lock
 /** SQL: selects the live descendants `c` of the run `a` whose current execution `e` was requested before `a` was cancelled. */
 const doomed = `
   FROM runs a
-  JOIN run_facets f ON f.team_id = a.team_id AND f.facet = 'ancestor:' || a.id
-  JOIN runs c ON c.id = f.run_id
+  JOIN runs c ON ${isBelow('c', 'a')}
   JOIN executions e ON e.id = c.current_execution_id
   WHERE a.id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AND e.wanted_at <= a.cascade_at`;
 

@@ -41,7 +41,7 @@ export const holdMs = 50_000;
 
 const readRulesOfRun = defineStatement({
   name: 'read_approval_rules_of_run',
-  text: `SELECT config->>'approval_policy' AS policy, config->'approval_rules' AS rules FROM runs WHERE id = $1`,
+  text: `SELECT config->>'approval_policy' AS policy, config->'approval_rules' AS rules FROM run_requests WHERE run_id = $1`,
   row: { policy: nullable(text<ApprovalPolicy>()), rules: nullable(json<readonly ApprovalRule[]>()) },
 });
 

@@ -183,8 +183,8 @@ const readRetention = defineStatement({
   name: 'read_failure_retention',
   text: `
     SELECT ${configOfRun('env', 'r')}->'failure_session_retention_minutes' AS minutes,
-      jsonb_path_exists(coalesce(r.rights, '{}'), '$.secrets[*].phase ? (@ == "setup")') AS has_setup_secrets
-    FROM runs r LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')} WHERE r.id = $1`,
+      jsonb_path_exists(coalesce(q.rights, '{}'), '$.secrets[*].phase ? (@ == "setup")') AS has_setup_secrets
+    FROM runs r JOIN run_requests q ON q.run_id = r.id LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')} WHERE r.id = $1`,
   row: {
     minutes: nullable(json<NonNullable<EnvironmentConfig['failure_session_retention_minutes']>>()),
     has_setup_secrets: boolean,

@@ -16,7 +16,7 @@ import {
 import type { ExecutionDeps } from '../deps.ts';
 import { tellAgent } from '../notices.ts';
 import { fromNow } from '../time.ts';
-import { assignedPhases, slotlessPhases, stayingPhases } from '../transitions/transition.ts';
+import { assignedPhases, slotlessPhases, stayingPhases } from '../transitions/phases.ts';
 
 /** SQL: asks the agent to exit within `stopSeconds` seconds. The state of the run does not change. */
 const leaving = (stopSeconds: string) => `
@@ -27,7 +27,7 @@ const expire = defineStatement({
   name: 'expire_idle',
   text: `
     ${leaving('$1')}
-    WHERE id IN (SELECT id FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 200)
+    WHERE id IN (SELECT id FROM executions WHERE is_live AND phase = 'idle' AND idle_until < clock_timestamp() LIMIT 200)
       AND phase = 'idle' AND idle_until < clock_timestamp()
     RETURNING ${tellAgent('run_id')}`,
   row: {},
@@ -36,7 +36,7 @@ const expire = defineStatement({
 /** Finds executions whose agent has waited for the whole idle time. */
 export const overIdle = defineStatement({
   name: 'find_over_idle',
-  text: `SELECT FROM executions WHERE phase = 'idle' AND idle_until < clock_timestamp() LIMIT 1`,
+  text: `SELECT FROM executions WHERE is_live AND phase = 'idle' AND idle_until < clock_timestamp() LIMIT 1`,
   row: {},
 });
 
@@ -83,7 +83,7 @@ const evict = defineStatement({
       SELECT e.id, e.team_id, e.phase, e.finished_at, r.state = 'BLOCKED' OR e.debug_request IS NOT NULL AS asks,
         r.creator_kind = 'user' AND r.source NOT IN (${automated.map((source) => `'${source}'`).join(', ')}) AS is_of_person
       FROM executions e JOIN runs r ON r.id = e.run_id
-      WHERE e.connection_id = $1 AND e.phase IN ${stayingPhases}
+      WHERE e.connection_id = $1 AND e.is_live AND e.phase IN ${stayingPhases}
     ), waiting AS (
       SELECT id, asks, is_of_person, finished_at, phase,
         count(*) OVER (PARTITION BY team_id)
@@ -118,7 +118,7 @@ const findResting = defineStatement({
       phase = 'stopping' AND (stop_reason = 'ordered' OR stop_deadline < clock_timestamp()) AS "mustEnd",
       greatest(0, extract(epoch FROM stop_deadline - clock_timestamp()) * 1000)::int AS "graceMs"
     FROM executions
-    WHERE connection_id = ANY($1::uuid[]) AND phase IN ${assignedPhases}
+    WHERE connection_id = ANY($1::uuid[]) AND is_live AND phase IN ${assignedPhases}
       AND (phase IN ${slotlessPhases} OR awaiting_until > clock_timestamp())`,
   row: {
     id: uuid,

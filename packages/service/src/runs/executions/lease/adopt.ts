@@ -3,7 +3,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import { hasKey, isInPool } from '../queue/may-take.ts';
 import { fromNow } from '../time.ts';
-import { assignedPhases, sandboxPhases } from '../transitions/transition.ts';
+import { assignedPhases, sandboxPhases } from '../transitions/phases.ts';
 
 interface AdoptedExecution {
   readonly id: string;
@@ -14,7 +14,7 @@ const nameInstanceOf = defineStatement({
   name: 'name_instance_of_executions',
   text: `
     UPDATE executions SET worker_instance = $2
-    WHERE connection_id = $1 AND worker_instance IS NULL AND phase IN ${assignedPhases}`,
+    WHERE connection_id = $1 AND worker_instance IS NULL AND is_live AND phase IN ${assignedPhases}`,
   row: {},
 });
 
@@ -50,7 +50,7 @@ const adoptOfName = defineStatement({
   text: `
     UPDATE executions e SET connection_id = $1, lease_until = CASE WHEN e.phase = 'stopping' THEN e.lease_until ELSE ${fromNow('$2')} END
     FROM worker_connections c
-    WHERE e.worker_instance IS NULL AND e.phase IN ${sandboxPhases}
+    WHERE e.worker_instance IS NULL AND e.is_live AND e.phase IN ${sandboxPhases}
       AND c.id = $1 AND c.worker_id = e.worker_id AND ${isInPool('e', 'c')} AND ${hasKey('c')}
       AND NOT EXISTS (SELECT FROM worker_connections o WHERE o.id = e.connection_id)
     RETURNING e.id, e.run_id AS "runId"`,

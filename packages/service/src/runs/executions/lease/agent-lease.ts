@@ -4,7 +4,7 @@ import type { Database, Queryable } from '../../../platform/store/database/datab
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { ExecutionTiming } from '../deps.ts';
 import { type Attempt, isAttempt } from '../run-tokens/attempt.ts';
-import { livePhases } from '../transitions/transition.ts';
+import { livePhases } from '../transitions/phases.ts';
 import { claim } from '../transitions/transitions.ts';
 
 /** Names the parameters of a statement that renews a lease. */

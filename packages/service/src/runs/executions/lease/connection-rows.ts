@@ -16,7 +16,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import type { ExecutionTiming } from '../deps.ts';
 import { fromNow } from '../time.ts';
-import { sandboxPhases } from '../transitions/transition.ts';
+import { sandboxPhases } from '../transitions/phases.ts';
 
 /**
  * SQL: renews the lease of every execution that the connection holds. The arguments are SQL expressions.
@@ -37,7 +37,7 @@ const renewLeasesOf = (
   UPDATE executions SET lease_until = CASE WHEN worker_instance IS NOT NULL THEN ${fromNow(leaseSeconds)}
     ELSE greatest(lease_until, least(${fromNow(leaseSeconds)},
       coalesce(agent_seen_at + make_interval(secs => ${silentSeconds}::float8), claimed_at + make_interval(secs => ${startSeconds}::float8)))) END
-  WHERE connection_id = ${connectionId} AND phase IN ${sandboxPhases} AND (worker_instance IS NOT NULL OR phase <> 'stopping')`;
+  WHERE connection_id = ${connectionId} AND is_live AND phase IN ${sandboxPhases} AND (worker_instance IS NOT NULL OR phase <> 'stopping')`;
 
 /**
  * A sandbox that no worker takes over ends at its time limit, and its processes need at most this time to end. The lease lasts until the
@@ -54,7 +54,7 @@ const shortenLeasesOf = (connectionId: string, graceSeconds: string, adoptSecond
   UPDATE executions SET lease_until = CASE WHEN ${adoptSeconds} > 0
     THEN clock_timestamp() + greatest(make_interval(secs => ${graceSeconds}::float8), make_interval(secs => ${adoptSeconds} + ${endSeconds}))
     ELSE least(lease_until, ${fromNow(graceSeconds)}) END
-  WHERE connection_id = ${connectionId} AND phase IN ${sandboxPhases}`;
+  WHERE connection_id = ${connectionId} AND is_live AND phase IN ${sandboxPhases}`;
 
 const insertConnection = defineStatement({
   name: 'insert_worker_connection',

@@ -13,7 +13,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps, ExecutionTiming } from '../deps.ts';
 import { fromNow } from '../time.ts';
-import { assignedPhases } from '../transitions/transition.ts';
+import { assignedPhases } from '../transitions/phases.ts';
 
 /** A service process without a heartbeat for this long counts as dead. */
 export const serviceSilentSeconds = 20;
@@ -42,7 +42,7 @@ const beat = defineStatement({
       UPDATE executions SET
         lease_until = greatest(lease_until, ${fromNow('$2')}),
         claim_deadline = CASE WHEN phase = 'assigned' THEN greatest(claim_deadline, ${fromNow('$2')}) END
-      WHERE phase IN ${assignedPhases} AND (SELECT was FROM outage)
+      WHERE is_live AND phase IN ${assignedPhases} AND (SELECT was FROM outage)
       RETURNING id
     ), sign AS (
       INSERT INTO service_instances (id) VALUES ($1) ON CONFLICT (id) DO UPDATE SET seen_at = clock_timestamp()

@@ -263,8 +263,12 @@ test.each([
     const first = await fixture.newRun();
     await change(
       `WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id, gen_random_uuid() AS execution FROM generate_series(1, 2000)), runs AS (
-       INSERT INTO runs SELECT copy.* FROM runs r, made, jsonb_populate_record(r, jsonb_build_object(
-         'id', made.id, 'current_execution_id', made.execution, 'conversation_id', gen_random_uuid())) copy WHERE r.id = $1)
+       INSERT INTO runs (id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+         conversation_id, current_execution_id)
+       SELECT made.id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+         gen_random_uuid(), made.execution FROM runs r, made WHERE r.id = $1
+     ), requests AS (
+       INSERT INTO run_requests (run_id, prompt) SELECT id, 'Do it.' FROM made)
      INSERT INTO executions (id, run_id, team_id, number, phase, pool)
      SELECT made.execution, made.id, e.team_id, e.number, e.phase, e.pool FROM executions e, made WHERE e.run_id = $1`,
       first,

@@ -19,7 +19,7 @@ import {
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { tellReaders } from '../notices.ts';
-import { slotPhases } from '../transitions/transition.ts';
+import { slotPhases } from '../transitions/phases.ts';
 import { asksAboutHosts, hasKey, holdsSlot, leastDepthSql, servesPool, startsImages, takesRuns } from './may-take.ts';
 import { poolLabel } from './measure.ts';
 
@@ -101,10 +101,10 @@ const isForThisWorker = (e: string): string => `
  * worker. The pause before a retry is over, and every older execution of the run has ended. Without `OFFSET 0`, the planner would evaluate the last condition for all queued executions at once.
  */
 const mayGo = (e: string): string => `
-  ${e}.phase = 'queued' AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND NOT ${e}.waits_for_place AND ($9::boolean OR ${e}.image IS NULL)
+  ${e}.is_queued AND ${e}.pool = $1 AND ${e}.available_at <= clock_timestamp() AND NOT ${e}.waits_for_place AND ($9::boolean OR ${e}.image IS NULL)
   AND ${e}.depth >= $10::int AND (${e}.attempt = 0 OR $13 AND (${isForThisWorker(e)}))
-  AND ($11::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = ${e}.run_id AND ${asksAboutHosts('a')} OFFSET 0))
-  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a WHERE a.id = ${e}.run_id AND ${startsImages('a')} OFFSET 0))
+  AND ($11::boolean OR NOT EXISTS (SELECT FROM run_requests q WHERE q.run_id = ${e}.run_id AND ${asksAboutHosts('q')} OFFSET 0))
+  AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a JOIN run_requests q ON q.run_id = a.id WHERE a.id = ${e}.run_id AND ${startsImages('a')} OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = ${e}.run_id AND o.number < ${e}.number AND o.phase <> 'ended' OFFSET 0)`;
 
 /**
@@ -138,7 +138,7 @@ const assignStatement = defineStatement({
     ), team AS MATERIALIZED (
       SELECT t.id, t.served_count, t.served_at, t.max_concurrent_executions,
         t.max_concurrent_executions - (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND ${holdsSlot('b')}) AS free,
-        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ${slotPhases}) AS live
+        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.is_live AND b.phase IN ${slotPhases}) AS live
       FROM (SELECT * FROM teams WHERE $2::uuid IS NULL OR id = $2 ORDER BY served_at, id OFFSET 0) t
       WHERE ($2::uuid IS NULL OR EXISTS (SELECT FROM worker_connections c WHERE c.id = ($5::uuid[])[1] AND ${hasKey('c')}))
         AND (SELECT true FROM executions e WHERE e.team_id = t.id AND ${mayGo('e')} LIMIT 1)
@@ -174,7 +174,7 @@ const assignStatement = defineStatement({
       ) next
       WHERE ${isDeepEnough('next.depth', 'team', 'next.place - 1')}
     ), moved AS (
-      UPDATE runs SET state = 'PENDING', assignment_id = slot.assignment_id, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
+      UPDATE runs SET state = 'PENDING', in_sandbox = true, assignment_id = slot.assignment_id, updated_at = clock_timestamp(), event_seq = runs.event_seq + 1,
         status_message = NULL, error_code = NULL, retryable = NULL, open_request = NULL
       FROM candidate JOIN slot ON slot.n = candidate.n WHERE runs.id = candidate.run_id
       RETURNING runs.*, candidate.team_number, candidate.execution_id, slot.n, slot.token_hash, slot.connection_id, slot.worker_id, slot.worker_instance
@@ -188,7 +188,7 @@ const assignStatement = defineStatement({
       INSERT INTO run_events (run_id, seq, state, execution_number)
       SELECT moved.id, moved.event_seq, 'PENDING', execution.number FROM moved JOIN execution ON execution.id = moved.execution_id
     )
-    SELECT status.is_contended, status.has_retries, moved.n, moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, moved.prompt, moved.model_id, moved.config,
+    SELECT status.is_contended, status.has_retries, moved.n, moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, q.prompt, moved.model_id, q.config,
       (SELECT ${configOfRun('e', 'moved')}->'limits' FROM environments e WHERE e.uid = moved.environment_id) AS limits,
       (SELECT ${configOfRun('e', 'moved')}->>'system' FROM environments e WHERE e.uid = moved.environment_id) AS system,
       (SELECT ${configOfRun('e', 'moved')}->'services' FROM environments e WHERE e.uid = moved.environment_id) AS services,
@@ -197,8 +197,8 @@ const assignStatement = defineStatement({
       extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS waited_seconds, ${tellReaders('moved.id')}
     FROM (
       SELECT (SELECT count(*) FROM turn) > (SELECT count(*) FROM candidate) AS is_contended,
-        NOT $13 AND EXISTS (SELECT FROM executions e WHERE e.phase = 'queued' AND e.pool = $1 AND e.attempt > 0) AS has_retries) status
-      LEFT JOIN (moved JOIN execution ON execution.id = moved.execution_id) ON true
+        NOT $13 AND EXISTS (SELECT FROM executions e WHERE e.is_queued AND e.pool = $1 AND e.attempt > 0) AS has_retries) status
+      LEFT JOIN (moved JOIN execution ON execution.id = moved.execution_id JOIN run_requests q ON q.run_id = moved.id) ON true
     ORDER BY moved.n`,
   // If no execution was assigned, there is one row, whose columns are null except the first two.
   row: {
@@ -229,7 +229,7 @@ const assignStatement = defineStatement({
 /** Finds a queued execution whose pause before a retry is over. */
 export const queuedExecutions = defineStatement({
   name: 'find_queued_execution',
-  text: `SELECT FROM executions WHERE phase = 'queued' AND available_at <= clock_timestamp() AND NOT waits_for_place LIMIT 1`,
+  text: `SELECT FROM executions WHERE is_queued AND available_at <= clock_timestamp() AND NOT waits_for_place LIMIT 1`,
   row: {},
 });
 

@@ -7,7 +7,7 @@ import { hostRulesFeature, imagesFeature, serviceImagesFeature } from '@runyard/
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { tellAgent, tellQueue } from '../notices.ts';
-import { workingPhases } from '../transitions/transition.ts';
+import { workingPhases } from '../transitions/phases.ts';
 import { asksAboutHosts, servesPool, startsImages, takesRuns } from './may-take.ts';
 
 /** Names an attempt of an execution. */
@@ -23,11 +23,11 @@ interface AttemptKey {
  * free.
  */
 const canUseSlot = (runIds: string): string => `EXISTS (
-  SELECT FROM runs r JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY(${runIds}::uuid[]) AND o.phase <> 'ended'
+  SELECT FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions o ON o.id = r.current_execution_id WHERE r.id = ANY(${runIds}::uuid[]) AND o.phase <> 'ended'
     AND (o.phase <> 'queued' OR EXISTS (
       SELECT FROM worker_connections c WHERE ${servesPool('c', 'o.pool', 'o.team_id')} AND ${takesRuns('c')}
         AND (o.image IS NULL OR c.sandbox IS NULL OR c.sandbox->'features' ? '${imagesFeature}')
-        AND (NOT ${asksAboutHosts('r')} OR c.sandbox->'features' ? '${hostRulesFeature}')
+        AND (NOT ${asksAboutHosts('q')} OR c.sandbox->'features' ? '${hostRulesFeature}')
         AND (c.sandbox->'features' ? '${serviceImagesFeature}' OR ${startsImages('r')} IS NOT TRUE))))`;
 
 /** SQL: the value, or NULL if the execution was already marked. */

@@ -14,15 +14,15 @@ export const insertCreationEvents = (relation: string): string => `
 
 /**
  * Returns the SQL of a common table expression that queues the first execution of each new run. `relation` names a relation of the runs
- * with the columns `id`, `execution_id`, `team_id`, `worker_host` (null: the hosted pool), `environment_id`, `environment_revision`,
- * `ancestor_ids` (a JSON array), `waits_for_place` and `config`. A run uses the image of its runner, or, if the runner has no image, the
+ * with the columns `id`, `current_execution_id`, `team_id`, `worker_host` (null: the hosted pool), `environment_id`, `environment_revision`,
+ * `ancestor_ids`, `waits_for_place` and `config`. A run uses the image of its runner, or, if the runner has no image, the
  * image of its environment.
  */
 export const queueFirstExecutions = (relation: string): string => `
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, waits_for_place, image)
-  SELECT r.execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), jsonb_array_length(r.ancestor_ids), r.waits_for_place,
+  SELECT r.current_execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), cardinality(r.ancestor_ids), r.waits_for_place,
     coalesce(nullif(btrim(r.config #>> '{runner_config,docker_image}'), ''),
-      (SELECT ${imageOf(configOfRun('n', 'r'))} FROM environments n WHERE n.uid = r.environment_id))
+      (SELECT ${imageOf(configOfRun('n', 'r', 'r'))} FROM environments n WHERE n.uid = r.environment_id))
   FROM ${relation} r`;
 
 /** Returns the SQL of a query for the names of the pools in which `queueFirstExecutions` queues executions, in the column `pool`. */

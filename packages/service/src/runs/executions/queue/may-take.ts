@@ -4,7 +4,7 @@
  */
 import { isValidKey, mayConnectToPool, mayRunWorkersIn, mayServeHostedPool } from '../../../team/access/keys/key.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
-import { slotPhases } from '../transitions/transition.ts';
+import { slotPhases } from '../transitions/phases.ts';
 
 /**
  * SQL: the key of the connection `c` is valid, the owner of the key may run workers, and the key may serve the pool of the connection:
@@ -35,7 +35,7 @@ export const isOfPool = (e: string, pool: string, teamId: string): string =>
  * slot.
  */
 export const holdsSlot = (e: string): string =>
-  `${e}.phase IN ${slotPhases} AND (${e}.awaiting_until IS NULL OR ${e}.awaiting_until < clock_timestamp())`;
+  `${e}.is_live AND ${e}.phase IN ${slotPhases} AND (${e}.awaiting_until IS NULL OR ${e}.awaiting_until < clock_timestamp())`;
 
 /**
  * Returns the least depth of a run that may start if a worker or a team already has `live` sandboxes. A run without a parent has the depth
@@ -53,11 +53,11 @@ export const leastDepth = (live: number, slots: number): number =>
 export const leastDepthSql = (live: string, slots: string): string =>
   `greatest(0, ${live} / greatest(1, ${slots}) - 1)`;
 
-/** SQL: an approval rule of the run `r` names a host. Only workers with the feature `host-rules` may get such a run. */
-export const asksAboutHosts = (r: string): string => `${r}.config @? '$.approval_rules[*].host'`;
+/** SQL: an approval rule of the request `q` names a host. Only workers with the feature `host-rules` may get such a run. */
+export const asksAboutHosts = (q: string): string => `${q}.config @? '$.approval_rules[*].host'`;
 
 /**
- * SQL: the environment of the run `r` has services from container images. Only workers with the feature `service-images` may get such a
+ * SQL: the environment of the run `r` with the request `q` has services from container images. Only workers with the feature `service-images` may get such a
  * run.
  */
 export const startsImages = (r: string): string =>

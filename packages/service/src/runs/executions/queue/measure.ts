@@ -4,7 +4,7 @@ import { otherValue } from '@runyard/contract/metrics/metric';
 import { type Reading, reading } from '../../../platform/metrics/gauges.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, float, integer, nullable, text } from '../../../platform/store/database/statement.ts';
-import { assignedPhases } from '../transitions/transition.ts';
+import { assignedPhases } from '../transitions/phases.ts';
 import { holdsSlot, takesRuns } from './may-take.ts';
 
 /** Label of the hosted pool, whose name in the database is empty. */
@@ -22,7 +22,7 @@ const mostCounted = 100_000;
 /** SQL: number and age of the queued executions that meet a condition and whose pause has ended. */
 const queuedWhere = (condition: string) => `
   SELECT count(*) AS depth, extract(epoch FROM clock_timestamp() - min(q.available_at))::float8 AS age FROM (
-    SELECT e.available_at FROM executions e WHERE e.phase = 'queued' AND ${condition} AND e.available_at <= now() LIMIT ${mostCounted}) q`;
+    SELECT e.available_at FROM executions e WHERE e.is_queued AND ${condition} AND e.available_at <= now() LIMIT ${mostCounted}) q`;
 
 /** `$1`: the names of the pools that have separate rows. The row without a name has the sums of all other pools. */
 const measureQueue = defineStatement({
@@ -54,7 +54,7 @@ const measureLive = defineStatement({
   text: `
     SELECT e.phase, CASE WHEN e.pool = ANY ($1::text[]) THEN e.pool END AS pool, count(*) AS count,
       count(*) FILTER (WHERE ${holdsSlot('e')}) AS slots
-    FROM (SELECT phase, pool, awaiting_until FROM executions WHERE phase IN ${assignedPhases} LIMIT ${mostCounted}) e
+    FROM (SELECT phase, pool, is_live, awaiting_until FROM executions WHERE is_live AND phase IN ${assignedPhases} LIMIT ${mostCounted}) e
     GROUP BY 1, 2`,
   row: { phase: text(), pool: nullable(text()), count: integer, slots: integer },
 });

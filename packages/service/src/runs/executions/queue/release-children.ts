@@ -7,7 +7,7 @@ import { tellQueue, tellReaders } from '../notices.ts';
 
 const perSweep = 100;
 
-/** SQL: `child_runs.max_live` of the run `p`. A stored configuration may be older than this member and have a value of another type. */
+/** SQL: `child_runs.max_live` of the request `p`. A stored configuration may be older than this member and have a value of another type. */
 const maxLiveOf = (p: string): string => `
   CASE WHEN jsonb_typeof(${p}.config #> '{child_runs,max_live}') = 'number' THEN (${p}.config #>> '{child_runs,max_live}')::float8::int
     ELSE ${usualLiveChildren} END`;
@@ -15,7 +15,7 @@ const maxLiveOf = (p: string): string => `
 /** SQL: the run `c` is live. */
 const isLive = (c: string): string => `${c}.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')`;
 /** SQL: the execution `e` waits for a place. */
-const waits = "e.phase = 'queued' AND e.waits_for_place";
+const waits = 'e.is_queued AND e.waits_for_place';
 
 /**
  * Finds parents that have a free place and a child that waits for it; first the parent whose child has waited longest. Parents without a
@@ -28,9 +28,9 @@ export const findParentsWithPlace = defineStatement({
       SELECT r.parent_run_id AS parent_id, min(e.queued_at) AS since
       FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
       WHERE ${waits} AND r.parent_run_id IS NOT NULL GROUP BY r.parent_run_id
-    ) w JOIN runs p ON p.id = w.parent_id
+    ) w JOIN run_requests p ON p.run_id = w.parent_id
     WHERE (SELECT count(*) FROM runs c JOIN executions e ON e.id = c.current_execution_id
-      WHERE c.parent_run_id = p.id AND ${isLive('c')} AND NOT (${waits})) < ${maxLiveOf('p')}
+      WHERE c.parent_run_id = w.parent_id AND ${isLive('c')} AND NOT (${waits})) < ${maxLiveOf('p')}
     ORDER BY w.since, w.parent_id LIMIT ${perSweep}`,
   row: { parent_id: uuid },
 });
@@ -51,7 +51,7 @@ const release = defineStatement({
       WHERE c.parent_run_id = $1 AND ${isLive('c')}
     ), next AS (
       SELECT id FROM child WHERE waits ORDER BY id
-      LIMIT greatest(0, (SELECT ${maxLiveOf('p')} FROM runs p WHERE p.id = $1) - (SELECT count(*) FROM child WHERE NOT waits))
+      LIMIT greatest(0, (SELECT ${maxLiveOf('p')} FROM run_requests p WHERE p.run_id = $1) - (SELECT count(*) FROM child WHERE NOT waits))
     )
     UPDATE executions e SET waits_for_place = false, available_at = clock_timestamp(), queued_at = clock_timestamp(),
       wanted_at = clock_timestamp()

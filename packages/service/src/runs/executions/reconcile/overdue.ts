@@ -10,8 +10,8 @@ import { expireDebugTurn } from '../idle/debug-window.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
 import { tellQueueOfFreed } from '../notices.ts';
 import { allowedSeconds, workedSeconds } from '../time.ts';
-import { appendTimelineEvent } from '../timeline/timeline.ts';
-import { type Phase, workingPhases } from '../transitions/transition.ts';
+import { appendShutdown } from '../timeline/timeline.ts';
+import { type Phase, workingPhases } from '../transitions/phases.ts';
 import { exceedBudget, expireRun, expireSetup, requeue } from '../transitions/transitions.ts';
 
 /** An execution that a sweep found. */
@@ -39,7 +39,8 @@ async function underLock(
 }
 
 /** SQL: no worker claimed the assignment of the execution `e` in time. */
-export const isUnclaimed = (e: string): string => `${e}.phase = 'assigned' AND ${e}.claim_deadline < clock_timestamp()`;
+export const isUnclaimed = (e: string): string =>
+  `${e}.is_live AND ${e}.phase = 'assigned' AND ${e}.claim_deadline < clock_timestamp()`;
 
 const readUnclaimed = defineStatement({
   name: 'read_unclaimed',
@@ -61,7 +62,7 @@ export async function takeBack(
 
 /** SQL: the deadline of the execution `e` has passed. */
 export const isOverdue = (e: string): string =>
-  `${e}.phase IN ${workingPhases} AND ${e}.deadline_at < clock_timestamp()`;
+  `${e}.is_live AND ${e}.phase IN ${workingPhases} AND ${e}.deadline_at < clock_timestamp()`;
 
 const readOverdue = defineStatement({
   name: 'read_overdue',
@@ -116,7 +117,7 @@ export const isLeaseOver = (e: string, silentSeconds: string): string => `(${e}.
  * SQL: the execution `e` was asked to end, its stop deadline has passed, and nobody will report the end of its sandbox. The last
  * condition holds if the lease is over, or if the deadline passed 10 minutes ago.
  */
-export const isAbandoned = (e: string, silentSeconds: string): string => `${e}.phase = 'stopping'
+export const isAbandoned = (e: string, silentSeconds: string): string => `${e}.is_live AND ${e}.phase = 'stopping'
   AND ${e}.stop_deadline < clock_timestamp()
   AND (${isLeaseOver(e, silentSeconds)} OR ${e}.stop_deadline < clock_timestamp() - interval '10 minutes')`;
 
@@ -135,6 +136,6 @@ export async function endAbandoned(deps: ExecutionDeps, abandoned: Candidate): P
     const [ended] = await tx.query(endAbandonedExecution, [executionId, outageSeconds(deps.timing)]);
     if (!ended) return;
     const payload = ended.exit ?? { kind: 'lost', message: 'Its worker was lost.' };
-    await appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload });
+    await appendShutdown(tx, { runId, executionId, payload });
   });
 }

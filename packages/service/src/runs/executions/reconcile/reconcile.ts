@@ -17,7 +17,7 @@ import { findCascades, finishCascades } from '../cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { leaveIdle, overIdle } from '../idle/idle.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
-import { livePhases } from '../transitions/transition.ts';
+import { livePhases } from '../transitions/phases.ts';
 import { expireQueued } from '../transitions/transitions.ts';
 import {
   type Candidate,
@@ -47,7 +47,7 @@ const lost = defineStatement({
   text: `
     SELECT e.run_id, e.id AS execution_id, e.worker_id, e.agent_seen_at IS NULL AS never_called,
       e.worker_instance IS NULL AND EXISTS (SELECT FROM worker_connections c WHERE c.id = e.connection_id) AS is_silent
-    FROM executions e WHERE e.phase IN ${livePhases} AND ${isLeaseOver('e', '$1')} LIMIT ${sweepLimit}`,
+    FROM executions e WHERE e.is_live AND e.phase IN ${livePhases} AND ${isLeaseOver('e', '$1')} LIMIT ${sweepLimit}`,
   row: { run_id: uuid, execution_id: uuid, worker_id: nullable(text()), never_called: boolean, is_silent: boolean },
 });
 
@@ -62,7 +62,7 @@ const waitedTooLong = defineStatement({
   text: `
     SELECT e.run_id, e.id AS execution_id, e.pool, t.queue_ttl_hours AS hours
     FROM executions e JOIN teams t ON t.id = e.team_id
-    WHERE e.phase = 'queued' AND NOT e.waits_for_place AND e.queued_at < clock_timestamp() - make_interval(hours => t.queue_ttl_hours) LIMIT ${sweepLimit}`,
+    WHERE e.is_queued AND NOT e.waits_for_place AND e.queued_at < clock_timestamp() - make_interval(hours => t.queue_ttl_hours) LIMIT ${sweepLimit}`,
   row: { run_id: uuid, execution_id: uuid, pool: text(), hours: integer },
 });
 
@@ -79,8 +79,8 @@ const abandoned = defineStatement({
 const pastLeases = defineStatement({
   name: 'find_past_leases',
   text: `
-    SELECT FROM executions e WHERE (e.phase IN ${livePhases} AND e.lease_until < clock_timestamp())
-      OR (e.phase = 'stopping' AND e.stop_deadline < clock_timestamp()) LIMIT 1`,
+    SELECT FROM executions e WHERE e.is_live AND ((e.phase IN ${livePhases} AND e.lease_until < clock_timestamp())
+      OR (e.phase = 'stopping' AND e.stop_deadline < clock_timestamp())) LIMIT 1`,
   row: {},
 });
 

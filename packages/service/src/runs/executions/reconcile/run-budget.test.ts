@@ -100,7 +100,7 @@ describe('max_cost_usd', () => {
   it('is ignored if its value in the stored configuration is invalid', async () => {
     const { runId, runToken } = await service.startExecution({ config: { model_id: opus } });
     const config = JSON.stringify({ max_cost_usd: 'ten', max_turns: {}, max_duration_minutes: 'x' });
-    await db.query('UPDATE runs SET config = config || $2::jsonb WHERE id = $1', [runId, config]);
+    await db.query('UPDATE run_requests SET config = config || $2::jsonb WHERE run_id = $1', [runId, config]);
     expect((await ask(runToken)).status).toBe(200);
   });
 

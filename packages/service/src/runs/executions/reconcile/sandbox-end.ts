@@ -18,9 +18,10 @@ import { followCancel } from '../cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { tellAgent, tellQueueOfFreed } from '../notices.ts';
 import { fromNow } from '../time.ts';
-import { appendTimelineEvent } from '../timeline/timeline.ts';
+import { appendShutdown } from '../timeline/timeline.ts';
+import { type Phase, settledPhases } from '../transitions/phases.ts';
 import { resumeLost, retryOrError, timesResumed } from '../transitions/relaunch.ts';
-import { type Phase, type Status, settledPhases } from '../transitions/transition.ts';
+import type { Status } from '../transitions/transition.ts';
 import { err, errEnded, failUnfit } from '../transitions/transitions.ts';
 
 /** Describes an execution whose sandbox ended before the agent reported the end of its turn. */
@@ -93,9 +94,9 @@ const readPhase = defineStatement({
   name: 'read_phase',
   text: `
     SELECT r.id AS run_id, r.state, r.current_execution_id = e.id AS is_current, e.phase,
-      e.lease_until < clock_timestamp() AS lease_over, r.config->>'on_worker_loss' AS policy, ${timesResumed('e')} AS resumes,
+      e.lease_until < clock_timestamp() AS lease_over, q.config->>'on_worker_loss' AS policy, ${timesResumed('e')} AS resumes,
       ${sealedSecretsOf('r.id')} AS sealed
-    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id WHERE e.id = $1`,
   row: {
     run_id: uuid,
     state: text<RunState>(),
@@ -181,7 +182,7 @@ export async function endSandboxWithin(
   const { remains, ...exit } = end;
   await tx.query(keepExit, [executionId, JSON.stringify(exit)]);
   if (remains === 'unproven') await tx.query(orderEnd, [executionId, deps.timing.cancelGraceSeconds]);
-  if (remains === undefined) await addShutdown(tx, execution.run_id, executionId, exit);
+  if (remains === undefined) await appendShutdown(tx, { runId: execution.run_id, executionId, payload: { ...exit } });
 }
 
 /**
@@ -200,12 +201,8 @@ async function endSettled(
     return;
   }
   await tx.query(endStopping, [executionId, JSON.stringify(exit)]);
-  await addShutdown(tx, runId, executionId, exit);
+  await appendShutdown(tx, { runId, executionId, payload: { ...exit } });
 }
-
-/** Adds the end of the sandbox to the timeline. */
-const addShutdown = (tx: Queryable, runId: string, executionId: string, exit: object): Promise<void> =>
-  appendTimelineEvent(tx, { runId, executionId, type: 'vm_shutdown', payload: { ...exit } });
 
 async function decide(
   deps: ExecutionDeps,

@@ -25,10 +25,10 @@ import { authorsOfFollowup, turnOfConversation } from './present-rights.ts';
  * `isContent`: SQL condition for the contents `k` of the runs whose authors count as authors of the prompts.
  */
 const textsOf = (conversationId: string, isContent = 'true'): string => `(
-  SELECT c.id, c.id AS run_id, c.prompt AS message, c.created_at AS at,
-    (SELECT coalesce(jsonb_agg(k->'author'), '[]') FROM jsonb_array_elements(c.contents) k WHERE k->'accepted' = 'false' AND ${isContent})
+  SELECT c.id, c.id AS run_id, q.prompt AS message, c.created_at AS at,
+    (SELECT coalesce(jsonb_agg(k->'author'), '[]') FROM jsonb_array_elements(q.contents) k WHERE k->'accepted' = 'false' AND ${isContent})
       || jsonb_build_array(jsonb_build_object('kind', c.executor_kind, 'uid', c.executor_uid)) AS authors
-  FROM runs c WHERE c.conversation_id = ${conversationId}
+  FROM runs c JOIN run_requests q ON q.run_id = c.id WHERE c.conversation_id = ${conversationId}
   UNION ALL
   SELECT f.id, f.run_id, f.message, f.created_at, ${authorsOfFollowup('f')}
   FROM runs c JOIN followups f ON f.run_id = c.id WHERE c.conversation_id = ${conversationId})`;
@@ -52,7 +52,7 @@ const readWaiting = defineStatement({
     FROM (
       SELECT DISTINCT conversation_id FROM (
         SELECT conversation_id FROM runs
-        WHERE $3::uuid IS NULL AND team_id = $1 AND executor_uid = $2 AND updated_at > now() - interval '${waitingDays} days'
+        WHERE $3::uuid IS NULL AND facets @> ARRAY[run_facet($1, 'executor=' || $2)] AND team_id = $1 AND updated_at > now() - interval '${waitingDays} days'
         ORDER BY updated_at DESC LIMIT ${maxSearchedRuns}) r
       UNION SELECT conversation_id FROM runs WHERE conversation_id = $3 AND team_id = $1) m
     CROSS JOIN LATERAL (

@@ -7,7 +7,7 @@ import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
-import { assignedPhases, type Phase } from '../transitions/transition.ts';
+import { assignedPhases, type Phase } from '../transitions/phases.ts';
 
 /** One assignment of an execution to a worker. Each assignment has a separate run token. */
 export interface Attempt {
@@ -19,7 +19,7 @@ export interface Attempt {
 
 /** SQL: the last assignment of the execution `e` has the run token with the hash `hash`, and the execution has not ended. */
 export const isAttempt = (e: string, hash: string): string =>
-  `${e}.token_hash = ${hash} AND ${e}.phase IN ${assignedPhases}`;
+  `${e}.token_hash = ${hash} AND ${e}.is_live AND ${e}.phase IN ${assignedPhases}`;
 
 /**
  * Thrown if a request of an agent is refused; the request changed nothing. `superseded` 401: the execution has ended or was assigned

@@ -57,13 +57,13 @@ export const excerptLength = 100;
 const readPresent = defineStatement({
   name: 'read_present_contents_of_execution',
   text: `
-    SELECT r.id AS run_id, r.team_id, r.conversation_id, r.rights, r.contents, ${unexpectedPool('r', 'e')} AS pool,
+    SELECT r.id AS run_id, r.team_id, r.conversation_id, q.rights, q.contents, ${unexpectedPool('r', 'e')} AS pool,
       jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor, ${lastFresh('r.id', 'e.number')} > 0 AS is_fresh,
       ${turnOfConversation('r.conversation_id')} AS turn, ${acceptorsOfText('r.id')} AS accepted_by,
       (SELECT coalesce(jsonb_agg(jsonb_build_object('author', w.author, 'excerpt', left(f.message, ${excerptLength}), 'accepted_by', ${acceptorsOfText('f.id')})), '[]')
         FROM followups f CROSS JOIN LATERAL jsonb_array_elements(${authorsOfFollowup('f')}) w (author)
         WHERE ${hasLeftTraces('r', 'e')}) AS texts
-    FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1`,
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id WHERE e.id = $1`,
   row: {
     run_id: uuid,
     team_id: uuid,

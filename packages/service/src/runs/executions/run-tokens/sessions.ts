@@ -15,7 +15,7 @@ import type { RunActor } from '../../../team/access/actor.ts';
 import type { SealedValue } from '../../../team/redaction/agent-text.ts';
 import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
 import { hashRunToken } from '../queue/assign.ts';
-import type { Phase } from '../transitions/transition.ts';
+import type { Phase } from '../transitions/phases.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
 
 /** The execution that a run token belongs to, with the values that never change. */
@@ -48,9 +48,9 @@ export interface RunSession extends RunIdentity {
   readonly grantedSecrets: readonly SealedValue[];
 }
 
-/** SQL: the UID of the first content of this kind that the run `r` executes; NULL if there is none. */
+/** SQL: the UID of the first content of this kind that the run with the request `q` executes; NULL if there is none. */
 const uidOfContent = (kind: RunContentKind): string =>
-  `jsonb_path_query_first(r.contents, '$[*] ? (@.kind == "${kind}").uid') #>> '{}'`;
+  `jsonb_path_query_first(q.contents, '$[*] ? (@.kind == "${kind}").uid') #>> '{}'`;
 
 const readSession = defineStatement({
   name: 'read_run_session',
@@ -62,7 +62,7 @@ const readSession = defineStatement({
       CASE WHEN r.current_execution_id = e.id THEN r.assignment_id END AS "assignmentId", e.worker_id AS "workerId",
       ${uidOfContent('automation')} AS "automationUid", ${uidOfContent('definition')} AS "factoryUid",
       ${sealedSecretsOf('r.id')} AS sealed
-    FROM executions e JOIN runs r ON r.id = e.run_id
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id
     WHERE ${isAttempt('e', '$1')}`,
   row: {
     runId: uuid,

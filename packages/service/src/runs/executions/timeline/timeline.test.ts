@@ -1,7 +1,7 @@
 import type { TimelineEventType } from '@runyard/contract/runs/timeline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
-import { appendTimelineEvent } from './timeline.ts';
+import { appendShutdown, appendTimelineEvent } from './timeline.ts';
 
 let t: TestExecutions;
 beforeAll(async () => {
@@ -18,7 +18,9 @@ test('an event that changes the run always updates updated_at, and other events 
       [runId],
     );
     const how = changesRun ? { changesRun } : {};
-    await appendTimelineEvent(t.deps.db, { runId, executionId, type, payload: {}, ...how });
+    const event = { runId, executionId, payload: {} };
+    if (type === 'vm_shutdown') await appendShutdown(t.deps.db, event);
+    else await appendTimelineEvent(t.deps.db, { ...event, type, ...how });
     const [after] = await t.deps.db.query<{ at: string }>('SELECT updated_at AS at FROM runs WHERE id = $1', [runId]);
     return after?.at !== before?.at;
   };

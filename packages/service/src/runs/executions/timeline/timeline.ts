@@ -15,16 +15,15 @@ import { enqueueDeliveries, enqueuedColumns, tellSubscribers } from '../../subsc
 import { tellReaders } from '../notices.ts';
 
 /**
- * SQL: the new `updated_at` of a run that gets events. If the last change was less than a second ago, `updated_at` stays the same. Most
- * indexes of `runs` contain `updated_at`, so each change of it writes about twenty index entries. Statements that change another field of
- * the run always set `updated_at` to the present time.
+ * SQL: the new `updated_at` of a run that gets events. If the last change was less than a second ago, `updated_at` stays the same. Statements
+ * that change another field of the run always set `updated_at` to the present time.
  */
 export const lastChange =
   "CASE WHEN updated_at > clock_timestamp() - interval '1 second' THEN updated_at ELSE clock_timestamp() END";
 
 /**
- * Defines a statement that adds an event. `updatedAt` is SQL for the new `updated_at`. `further` is a further common table expression, `,
- * name AS (…)`, that may read `numbered`. `told`: SQL of further columns of the result, `, column`.
+ * Defines a statement that adds an event. `updatedAt` is SQL for the new `updated_at` and further assignments. `further` is a further common
+ * table expression, `, name AS (…)`, that may read `numbered`. `told`: SQL of further columns of the result, `, column`.
  */
 const statementOf = (name: string, updatedAt: string, further = '', told = '') =>
   defineStatement({
@@ -43,9 +42,13 @@ const statementOf = (name: string, updatedAt: string, further = '', told = '') =
   });
 
 const append = statementOf('append_timeline_event', lastChange);
-/** The end of a sandbox is no change of the run: an ended run keeps its place in lists by last change. */
-const appendShutdown = statementOf('append_shutdown_event', 'updated_at');
 const appendChange = statementOf('append_timeline_event_of_change', 'clock_timestamp()');
+
+/**
+ * No other execution of the run has a sandbox: the next one is assigned after all older ones have ended. `updated_at` stays, so that an ended
+ * run keeps its place in lists by last change.
+ */
+const appendShutdownStatement = statementOf('append_shutdown_of_sandbox', 'updated_at, in_sandbox = false');
 
 /** This statement also notifies subscribers to `run.blocked`. For a question in the debug window they get the state FAILED. */
 const appendQuestion = statementOf(
@@ -73,8 +76,15 @@ const valuesOf = ({ runId, executionId, type, payload }: TimelineAddition) => [
 
 /** Adds to the timeline an event that does not change the state of the run. The execution may be an older execution of the run. */
 export async function appendTimelineEvent(db: Queryable, event: TimelineAddition): Promise<void> {
-  const statement = event.type === 'vm_shutdown' ? appendShutdown : event.changesRun ? appendChange : append;
-  await db.query(statement, valuesOf(event));
+  await db.query(event.changesRun ? appendChange : append, valuesOf(event));
+}
+
+/** Adds the end of a sandbox to the timeline. It changes `is_sandbox_running` of the run. The caller has ended the execution. */
+export async function appendShutdown(
+  db: Queryable,
+  event: Omit<TimelineAddition, 'type' | 'changesRun'>,
+): Promise<void> {
+  await db.query(appendShutdownStatement, valuesOf({ ...event, type: 'vm_shutdown' }));
 }
 
 /** Adds a question that the agent asks in the debug window, and enqueues its deliveries. */

@@ -8,16 +8,16 @@ import {
   nullable,
   text,
 } from '../../../platform/store/database/statement.ts';
-import type { Phase } from './transition.ts';
+import type { Phase } from './phases.ts';
 
 const recordTurn = defineStatement({
   name: 'record_finished_turn',
   text: `
     UPDATE executions e SET finished_turns = greatest(e.finished_turns, $3)
-    FROM executions before JOIN runs r ON r.id = before.run_id
+    FROM executions before JOIN runs r ON r.id = before.run_id JOIN run_requests q ON q.run_id = r.id
     WHERE e.id = $2 AND before.id = $2 AND r.id = $1
     RETURNING before.finished_turns, before.phase, r.state, r.current_execution_id = e.id AS is_current,
-      (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds,
+      (q.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds,
       EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL) AS has_followups,
       EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL AND f.is_debug) AS has_debug_followups`,
   row: {

@@ -48,7 +48,7 @@ const relaunchStatement = (kind: Relaunch): Statement =>
     name: `transition_${kind.name}`,
     text: `
     WITH moved AS (
-      UPDATE runs SET state = 'QUEUED', current_execution_id = $3, assignment_id = NULL,
+      UPDATE runs SET state = 'QUEUED', current_execution_id = $3, assignment_id = NULL, in_sandbox = in_sandbox AND NOT $8,
         status_message = $4, error_code = $5, retryable = true, open_request = NULL,
         updated_at = clock_timestamp(), event_seq = runs.event_seq + 1
       WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ${kind.from}

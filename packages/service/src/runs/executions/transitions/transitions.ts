@@ -7,6 +7,7 @@
 import type { ErrorCode } from '@runyard/contract/wire/errors';
 import { deleteTranscript } from '../../conversations/transcript-chunks.ts';
 import type { ExecutionDeps } from '../deps.ts';
+import { isBelow } from '../descendants.ts';
 import { allowedSeconds, fromNow, workedSeconds } from '../time.ts';
 import { defineTransition } from './transition.ts';
 
@@ -53,7 +54,7 @@ export const requeue = defineTransition({
   event: null,
   wakesQueue: true,
   guard: "runs.assignment_id = (args->>'assignment_id')::uuid",
-  run: 'assignment_id = NULL',
+  run: 'assignment_id = NULL, in_sandbox = false',
   execution: `phase = 'queued', available_at = clock_timestamp(), token_hash = NULL, connection_id = NULL,
     worker_id = NULL, worker_instance = NULL, claim_deadline = NULL, assigned_at = NULL, agent_seen_at = NULL, sandbox = NULL,
     last_agent_seq = 0, redaction_tails = '{}', transcript_bytes = 0, finished_turns = 0, interrupted_turn = NULL,
@@ -172,6 +173,7 @@ export const errEnded = defineTransition({
   from: ['CLAIMED', 'INPROGRESS'],
   to: 'ERROR',
   event: 'oz_run_errored',
+  run: 'in_sandbox = false',
   execution: `${over}, deadline_at = NULL`,
 });
 
@@ -181,6 +183,7 @@ export const failUnfit = defineTransition({
   from: ['CLAIMED'],
   to: 'FAILED',
   event: 'oz_run_failed',
+  run: 'in_sandbox = false',
   execution: `${over}, deadline_at = NULL`,
 });
 
@@ -227,7 +230,7 @@ export const expireQueued = defineTransition({
  * If `args.cascades` is set, sets the mark `cascade_at` of a run with descendants: `cancel-descendants.ts` then cancels the descendants.
  */
 const cascade = `cascade_at = CASE WHEN (args->>'cascades')::boolean AND EXISTS (
-  SELECT FROM run_facets f WHERE f.team_id = runs.team_id AND f.facet = 'ancestor:' || runs.id)
+  SELECT FROM runs d WHERE ${isBelow('d', 'runs')})
   THEN clock_timestamp() ELSE runs.cascade_at END`;
 
 /** QUEUED → CANCELLED: there is no sandbox yet. `args: {cascades}` */

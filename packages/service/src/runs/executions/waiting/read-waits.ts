@@ -28,7 +28,7 @@ import {
   startsImages,
   takesRuns,
 } from '../queue/may-take.ts';
-import { slotPhases } from '../transitions/transition.ts';
+import { slotPhases } from '../transitions/phases.ts';
 import { waitSentence } from './wait-sentence.ts';
 
 /**
@@ -41,14 +41,14 @@ const readFacts = defineStatement({
   text: `
     WITH waiting AS MATERIALIZED (
       SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image, e.depth, e.waits_for_place,
-        r.worker_host, r.execution_location, r.source, ${asksAboutHosts('r')} AS asks_hosts, coalesce(${startsImages('r')}, false) AS starts_images
-      FROM unnest($2::uuid[]) AS asked (id) JOIN runs r ON r.id = asked.id JOIN executions e ON e.id = r.current_execution_id
+        r.worker_host, r.execution_location, r.source, ${asksAboutHosts('q')} AS asks_hosts, coalesce(${startsImages('r')}, false) AS starts_images
+      FROM unnest($2::uuid[]) AS asked (id) JOIN runs r ON r.id = asked.id JOIN run_requests q ON q.run_id = r.id JOIN executions e ON e.id = r.current_execution_id
       WHERE r.team_id = $1
         AND (r.state IN ('QUEUED', 'PENDING', 'CLAIMED') OR (${waitsAfterInterrupt('r', 'e')}))
     ), team AS MATERIALIZED (
       SELECT t.max_concurrent_executions AS team_limit,
         (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND ${holdsSlot('b')})::int AS team_taken,
-        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.phase IN ${slotPhases})::int AS team_live
+        (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.is_live AND b.phase IN ${slotPhases})::int AS team_live
       FROM teams t WHERE t.id = $1
     ), pools AS MATERIALIZED (
       SELECT p.pool, c.*,
@@ -63,7 +63,7 @@ const readFacts = defineStatement({
           coalesce(sum(coalesce(c.slots, 1000)) FILTER (WHERE ${takesRuns('c')}), 0)::int AS slots,
           min(${leastDepthSql('live.count', 'coalesce(c.slots, 1000)')}) FILTER (WHERE ${takesRuns('c')})::int AS least_depth
         FROM worker_connections c CROSS JOIN LATERAL (
-          SELECT count(*) AS count FROM executions b WHERE b.connection_id = c.id AND b.phase IN ${slotPhases}) live WHERE ${servesPool('c', 'p.pool', '$1')}
+          SELECT count(*) AS count FROM executions b WHERE b.connection_id = c.id AND b.is_live AND b.phase IN ${slotPhases}) live WHERE ${servesPool('c', 'p.pool', '$1')}
       ) c
     )
     SELECT w.run_id, w.state, w.pool, extract(epoch FROM w.available_at - clock_timestamp())::float8 AS pause_seconds, w.waits_for_place,

@@ -11,7 +11,7 @@ import { acceptorsOfText, authorsOfFollowup, lastFresh } from '../../executions/
  */
 const isUnknownTo = (author: string, textId: string): string => `(
   ${author} <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
-  AND NOT (r.contents @> jsonb_build_array(jsonb_build_object('author', ${author}, 'accepted', false))
+  AND NOT (q.contents @> jsonb_build_array(jsonb_build_object('author', ${author}, 'accepted', false))
     AND ${acceptorsOfText('r.id')} <@ ${acceptorsOfText(textId)})
   AND NOT ${acceptorsOfText(textId)} @> to_jsonb(r.executor_uid))`;
 
@@ -23,12 +23,13 @@ const hasNewAuthors = `(
   EXISTS (SELECT FROM runs c JOIN followups f ON f.run_id = c.id
     CROSS JOIN LATERAL jsonb_array_elements(${authorsOfFollowup('f')}) w (author)
     WHERE c.conversation_id = r.conversation_id AND c.id <> r.id AND ${isUnknownTo('w.author', 'f.id')})
-  OR EXISTS (SELECT FROM runs c CROSS JOIN LATERAL jsonb_array_elements(c.contents) w (content)
+  OR EXISTS (SELECT FROM runs c JOIN run_requests cq ON cq.run_id = c.id CROSS JOIN LATERAL jsonb_array_elements(cq.contents) w (content)
     WHERE c.conversation_id = r.conversation_id AND c.id <> r.id AND c.created_at >= r.created_at
       AND w.content->'accepted' = 'false' AND ${isUnknownTo("w.content->'author'", 'c.id')}))`;
 
 /**
- * SQL: the reason why the run `r`, in its execution `own`, does not get the files of the run `o`; NULL if it gets them. The files may
+ * SQL: the reason why the run `r`, in its execution `own`, does not get the files of the run `o`; NULL if it gets them. `q` and `oq` are
+ * the requests of these runs. The files may
  * contain values of secrets and clones of private repositories, so the run `r` must have the rights of the run `o`.
  */
 const reasonAgainst = `CASE
@@ -36,13 +37,13 @@ const reasonAgainst = `CASE
     THEN 'the files of the conversation are those of another executor'
   WHEN o.environment_id IS DISTINCT FROM r.environment_id THEN 'the files of the conversation are from another environment'
   WHEN o.environment_revision IS DISTINCT FROM r.environment_revision THEN 'the environment has changed since'
-  WHEN o.config->'runner_config' IS DISTINCT FROM r.config->'runner_config' THEN 'the files of the conversation are from another runner'
+  WHEN oq.config->'runner_config' IS DISTINCT FROM q.config->'runner_config' THEN 'the files of the conversation are from another runner'
   WHEN ${unexpectedPool('r', 'own')} IS NOT NULL
-    OR (o.rights->'personal_credentials' = 'true' AND r.rights->'personal_credentials' IS DISTINCT FROM 'true')
-    OR (o.rights->'team_credentials' IS DISTINCT FROM 'false' AND r.rights->'team_credentials' = 'false')
-    OR coalesce(jsonb_typeof(o.rights->'secrets') <> 'array' OR jsonb_typeof(r.rights->'secrets') <> 'array', true)
-    OR EXISTS (SELECT FROM jsonb_array_elements(o.rights->'secrets') s
-      WHERE NOT r.rights->'secrets' @> jsonb_build_array(jsonb_build_object('id', s->'id')))
+    OR (oq.rights->'personal_credentials' = 'true' AND q.rights->'personal_credentials' IS DISTINCT FROM 'true')
+    OR (oq.rights->'team_credentials' IS DISTINCT FROM 'false' AND q.rights->'team_credentials' = 'false')
+    OR coalesce(jsonb_typeof(oq.rights->'secrets') <> 'array' OR jsonb_typeof(q.rights->'secrets') <> 'array', true)
+    OR EXISTS (SELECT FROM jsonb_array_elements(oq.rights->'secrets') s
+      WHERE NOT q.rights->'secrets' @> jsonb_build_array(jsonb_build_object('id', s->'id')))
     THEN 'this run lacks some rights of the run that saved the files of the conversation, such as its secrets'
   WHEN ${hasNewAuthors}
     THEN 'texts of other people have run in the sandbox of the conversation since this run was created'
@@ -53,10 +54,10 @@ const readLast = defineStatement({
   text: `
     SELECT o.id AS run_id, ${reasonAgainst} AS reason, e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob,
       e.workspace_bytes AS size_bytes, encode(e.workspace_sha256, 'hex') AS sha256
-    FROM runs r JOIN executions own ON own.run_id = r.id AND own.id = $2
+    FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions own ON own.run_id = r.id AND own.id = $2
     CROSS JOIN LATERAL (
       SELECT l.* FROM runs l WHERE l.conversation_id = r.conversation_id AND l.team_id = r.team_id AND l.id <> r.id
-      ORDER BY (SELECT max(b.started_at) FROM executions b WHERE b.run_id = l.id) DESC NULLS LAST, l.id DESC LIMIT 1) o
+      ORDER BY (SELECT max(b.started_at) FROM executions b WHERE b.run_id = l.id) DESC NULLS LAST, l.id DESC LIMIT 1) o JOIN run_requests oq ON oq.run_id = o.id
     LEFT JOIN LATERAL (
       SELECT k.* FROM executions k WHERE k.run_id = o.id AND k.workspace_turn IS NOT NULL ORDER BY k.number DESC LIMIT 1) e ON true
     WHERE r.id = $1`,
@@ -110,7 +111,8 @@ export async function workspaceOfConversation(
 const readBlob = defineStatement({
   name: 'read_workspace_blob',
   text: `
-    SELECT e.workspace_blob AS blob FROM executions e JOIN runs o ON o.id = e.run_id, runs r JOIN executions own ON own.run_id = r.id AND own.id = $3
+    SELECT e.workspace_blob AS blob FROM executions e JOIN runs o ON o.id = e.run_id JOIN run_requests oq ON oq.run_id = o.id,
+      runs r JOIN run_requests q ON q.run_id = r.id JOIN executions own ON own.run_id = r.id AND own.id = $3
     WHERE e.id = $1 AND r.id = $2
       AND (o.id = r.id AND e.number >= ${lastFresh('r.id', 'own.number')} OR o.id <> r.id AND o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND ${reasonAgainst} IS NULL)`,
   row: { blob: nullable(text()) },

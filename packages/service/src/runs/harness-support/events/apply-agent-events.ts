@@ -23,7 +23,7 @@ import type { RunIdentity } from '../../executions/run-tokens/sessions.ts';
 import { beginCheckpoint, keepUnchangedCheckpoint } from '../../executions/saved-state.ts';
 import { countDropped, storeAgentBatch, storeAgentEvents } from '../../executions/timeline/store-agent-events.ts';
 import { addSandboxOfAgent } from '../../executions/timeline/worker-reports.ts';
-import type { Phase } from '../../executions/transitions/transition.ts';
+import type { Phase } from '../../executions/transitions/phases.ts';
 import { claim, start } from '../../executions/transitions/transitions.ts';
 import { bytesOfTeam, roomOf } from '../../files/stored-bytes.ts';
 import { readFollowupAuthors, takeFollowup } from '../../runs/follow-ups/take-followups.ts';
@@ -38,9 +38,9 @@ const lockForAgent = defineStatement({
   name: 'lock_run_and_execution_of_agent',
   text: `
     SELECT r.event_bytes, r.transcript_bytes, r.dropped_events, r.dropped_lines, r.assignment_id,
-      (r.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails,
+      (q.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails,
       e.sandbox IS NULL AS "lacksSandbox", ${sealedSecretsOf('r.id')} AS sealed, ${bytesOfTeam('r.team_id')} AS stored
-    FROM runs r JOIN executions e ON e.run_id = r.id
+    FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions e ON e.run_id = r.id
     WHERE r.id = $1 AND e.id = $2 AND ${isAttempt('e', '$3')} FOR NO KEY UPDATE OF r, e`,
   row: {
     event_bytes: integer,

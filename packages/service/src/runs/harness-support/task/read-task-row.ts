@@ -26,7 +26,7 @@ import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
 import { type Attempt, AttemptOver, isAttempt } from '../../executions/run-tokens/attempt.ts';
 import { lastFresh } from '../../executions/run-tokens/present-rights.ts';
-import type { Phase } from '../../executions/transitions/transition.ts';
+import type { Phase } from '../../executions/transitions/phases.ts';
 import { type AttachmentRow, attachmentsOf } from '../../files/attachments/read.ts';
 
 const endStates = `(${terminalStates.map((state) => `'${state}'`).join(', ')})`;
@@ -34,7 +34,7 @@ const endStates = `(${terminalStates.map((state) => `'${state}'`).join(', ')})`;
 const readTask = defineStatement({
   name: 'read_agent_task',
   text: `
-    SELECT r.title, r.prompt, r.mode, r.config, r.contents, ${unexpectedPool('r', 'own')} AS pool, r.rights, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ${endStates} ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, ${lastFresh('r.id', 'own.number')} AS fresh_number, own.resumes, own.loss_message,
+    SELECT r.title, q.prompt, r.mode, q.config, q.contents, ${unexpectedPool('r', 'own')} AS pool, q.rights, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ${endStates} ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, ${lastFresh('r.id', 'own.number')} AS fresh_number, own.resumes, own.loss_message,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, ${nameAndAddressOf('r.executor_kind', 'r.executor_uid', 'r.team_id')} AS executor_name, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
@@ -42,8 +42,8 @@ const readTask = defineStatement({
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments,
       CASE WHEN ${isAttempt('own', '$3')} THEN own.phase END AS phase, own.started_at IS NOT NULL AS has_started, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
       (SELECT t.max_output_file_mb FROM teams t WHERE t.id = r.team_id) AS max_output_file_mb,
-      own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1) AS has_earlier
-    FROM runs r JOIN executions own ON own.id = $2 LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
+      own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1 OFFSET 0) AS has_earlier
+    FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions own ON own.id = $2 LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
       LEFT JOIN runs p ON p.id = r.parent_run_id
     WHERE r.id = $1`,
   row: {

@@ -20,7 +20,7 @@ import { beginDebugTurn, type OpenRequest } from '../../executions/idle/debug-wi
 import { tellAgent } from '../../executions/notices.ts';
 import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
 import { continueRun } from '../../executions/transitions/continue.ts';
-import type { Phase } from '../../executions/transitions/transition.ts';
+import type { Phase } from '../../executions/transitions/phases.ts';
 import { resume } from '../../executions/transitions/transitions.ts';
 import { insertAttachments } from '../../files/attachments/insert.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
@@ -112,7 +112,9 @@ const hasFiles = ({ attachments }: Followup): boolean => (attachments?.length ??
 const lockRun = defineStatement({
   name: 'lock_run_for_followup',
   text: `
-    SELECT state, current_execution_id, open_request, config->'approvals_from' AS approvals_from FROM runs WHERE id = $1 FOR UPDATE`,
+    SELECT state, current_execution_id, open_request, 
+      (SELECT config->'approvals_from' FROM run_requests WHERE run_id = $1) AS approvals_from
+    FROM runs WHERE id = $1 FOR UPDATE`,
   row: {
     state: text<RunState>(),
     current_execution_id: uuid,

@@ -20,7 +20,7 @@ const readRun = defineStatement({
   text: `
     SELECT id, current_execution_id AS execution_id, config, contents, rights, jsonb_build_object('kind', executor_kind, 'uid', executor_uid) AS executor,
       jsonb_array_length(coalesce(nullif(config->'secrets', 'null'), '[]')) > 0 AS names_secrets
-    FROM runs WHERE id = $1 AND team_id = $2`,
+    FROM runs JOIN run_requests ON run_id = id WHERE id = $1 AND team_id = $2`,
   row: {
     id: uuid,
     execution_id: uuid,

@@ -9,14 +9,12 @@ import {
   type RunCountsQuery,
   type RunStateCounts,
 } from '@runyard/contract/runs/run-counts';
-import type { RunFilters } from '@runyard/contract/runs/run-list';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
-import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
 import { spendOf } from '../../../team/usage/spend-of-runs.ts';
 import { findPage, type ReadPage } from './find-page.ts';
-import { type ListRefusal, refuseFilters } from './list.ts';
+import { findOrRefuse, type ListRefusal, refuseFilters } from './list.ts';
 
 /** Outcome of a count. */
 export type CountOutcome = { readonly kind: 'ok'; readonly counts: RunCounts } | ListRefusal;
@@ -56,9 +54,9 @@ export async function countRuns(
   const limit = isInTime ? maxCounted.inTime : maxCounted.ever;
   const query = { ...filters, limit, view: 'summary', sort_by: 'updated_at', sort_order: 'desc' } as const;
   const request = { teamId, query, position: null, count: limit + 1 };
-  const rows = isOnlyTime(filters)
-    ? await countInTime(db, teamId, filters, limit, steps)
-    : (await findPage(db, request, readCounts(limit, steps))).rows;
+  const found = await findOrRefuse(query, () => findPage(db, request, readCounts(limit, steps)));
+  if ('kind' in found) return found;
+  const { rows } = found;
   const byStep = Array.from({ length: steps?.count ?? 0 }, (): RunStateCounts => ({}));
   const states: RunStateCounts = {};
   for (const { step, state, runs } of rows) {
@@ -141,37 +139,3 @@ const readCounts =
       values,
     );
   };
-
-/** Returns whether all filters are bounds on the time of creation. */
-const isOnlyTime = (filters: RunFilters): boolean =>
-  filters.created_after !== undefined &&
-  Object.entries(filters).every(([name, value]) => value === undefined || name.startsWith('created_'));
-
-/**
- * Counts the runs that were created in a range of time, from the index `runs_created` alone. If the range contains a run and an ancestor of
- * this run, it also contains the runs between them. So a run has a counted ancestor exactly if its parent is counted.
- */
-async function countInTime(
-  db: Database,
-  teamId: string,
-  { created_after, created_before }: RunFilters,
-  limit: number,
-  steps: Steps | null,
-): Promise<CountedRow[]> {
-  const values: unknown[] = [teamId, created_after, created_before ?? 'infinity', limit];
-  const step = stepOf('created_at', steps, (value) => `$${values.push(value)}`);
-  return await plannedByValues(
-    db,
-    (tx) =>
-      tx.query<CountedRow>(
-        `WITH found AS MATERIALIZED (
-           SELECT id, state, array_remove(ARRAY[parent_run_id], NULL) AS ancestor_ids, ${step} AS step
-           FROM runs WHERE team_id = $1 AND created_at > $2::timestamptz AND created_at < $3::timestamptz
-           ORDER BY created_at DESC, id DESC LIMIT $4::integer + 1
-         ), counted AS MATERIALIZED (SELECT * FROM found LIMIT $4::integer
-         ), ${countsOf('(SELECT count(*) FROM found)')}`,
-        values,
-      ),
-    'SET LOCAL enable_seqscan = off',
-  );
-}

@@ -1,151 +1,148 @@
-import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
+import type { RunFilters } from '@runyard/contract/runs/run-list';
+import type { RunState, RunTaskStatus } from '@runyard/contract/runs/states';
 import { emptyEnvironment } from '@runyard/contract/wire/choices';
-import type { CursorPosition } from '../../../platform/store/cursor.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { specsToFind } from '../../../team/skills/spec.ts';
-import type { Conditions } from './page-query.ts';
-import { arePaired } from './parts.ts';
 
-/**
- * A filter by facets, which are texts in `run_facets` that describe a run. A run matches the filter if it has one of the filter's facets.
- * A run never has two facets of the same filter.
- */
-export type Facet = readonly string[];
+/** Collects the parameters of a statement. The first parameter is the id of the team. */
+export interface Parameters {
+  readonly values: unknown[];
+  /** Adds a value and returns its placeholder. */
+  bind(value: unknown): string;
+}
 
-// No key of a run contains an equals sign. In the key of a query, an equals sign is encoded, so that it is not read as the start of the
-// value.
-const facetOfPair = ([key, value]: readonly [string, string]): string =>
+export function startParameters(teamId: string): Parameters {
+  const values: unknown[] = [teamId];
+  return { values, bind: (value) => `$${values.push(value)}` };
+}
+
+/** States that change soon. */
+const openStates: readonly RunState[] = ['QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'];
+
+const statesOfStatus: Record<RunTaskStatus, readonly RunState[]> = {
+  running: openStates,
+  failed: ['FAILED', 'ERROR'],
+  blocked: ['BLOCKED'],
+  cancelled: ['CANCELLED'],
+  complete: ['SUCCEEDED'],
+};
+
+/** Returns SQL for the ids of the team's runs with a queued (`is_queued`) or live (`is_live`) execution. A run may occur twice. */
+export const executing = (kind: 'is_queued' | 'is_live', more = ''): string =>
+  `SELECT run_id FROM executions WHERE team_id = $1 AND ${kind} ${more}`;
+
+/** SQL: the ids of the ancestors of the runs that are queued or at work, as an array. */
+const aboveWork = `ARRAY(SELECT DISTINCT unnest(w.ancestor_ids) FROM (${executing('is_live', 'AND depth > 0')} UNION ALL
+  ${executing('is_queued', 'AND depth > 0')}) e JOIN runs w ON w.id = e.run_id AND w.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS'))`;
+
+/** A pair as a value of `runs.facets`. No key of a run contains an equals sign; in a filter it does not begin the value. */
+const metadataFacet = ([key, value]: readonly [string, string]): string =>
   `metadata:${key.replaceAll('=', '%3D')}=${value}`;
 
-/** Returns the facets by which the query filters, in the format in which the triggers of `run_facets` write them. */
-export function facetsOf(query: ListRunsQuery): Facet[] {
-  const pairs = Object.entries(query.metadata ?? {});
-  if (query.automation_id !== undefined) pairs.push(['automation_id', query.automation_id]);
-  const facets: Facet[] = pairs.map((pair) => [facetOfPair(pair)]);
-  if (query.factory_uid !== undefined)
-    facets.push([...new Set(query.factory_uid)].map((uid) => facetOfPair(['factory_uid', uid])));
-  if (query.factory_only) facets.push(['factory']);
-  if (query.ancestor_run_id !== undefined) facets.push([`ancestor:${query.ancestor_run_id.toLowerCase()}`]);
-  if (query.artifact_type !== undefined) facets.push([`artifact:${query.artifact_type}`]);
-  return [...new Map(facets.map((facet) => [JSON.stringify(facet), facet])).values()];
-}
-
-/** Members of a query for which no index has a list of runs: they are no filters, or they limit every list. */
-const noFilters: readonly string[] = [
-  'limit',
-  'cursor',
-  'view',
-  'sort_by',
-  'sort_order',
-  'q',
-  'run_id',
-  'updated_after',
-  'created_after',
-];
-/** Filters by facets, which `facetsOf` reads. */
-const facetFilters: readonly string[] = [
-  'metadata',
-  'automation_id',
-  'factory_uid',
-  'factory_only',
-  'ancestor_run_id',
-  'artifact_type',
-];
-
-/** Filters of a query. For each of them, an index contains the list of the matching runs. */
-export interface GivenFilters {
-  readonly facets: readonly Facet[];
-  /** Filters by a column of the run. */
-  readonly columns: readonly (keyof ListRunsQuery)[];
-}
-
-/** Returns the filters that the query has. */
-export function filtersOf(query: ListRunsQuery): GivenFilters {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined);
-  const columns = given
-    .map(([name]) => name as keyof ListRunsQuery)
-    .filter((name) => !noFilters.includes(name) && !facetFilters.includes(name))
-    // `skill` is an alias of `skill_spec`.
-    .filter((name) => !(name === 'skill' && query.skill_spec !== undefined))
-    // The list of the sources already has only the runs of these states.
-    .filter((name) => !((name === 'state' || name === 'task_status') && arePaired(query)));
-  return { facets: facetsOf(query), columns };
-}
-
-/** Returns an SQL condition that is true if the row `alias` of `run_facets` is for the facet. */
-export const hasFacet = ({ bind }: Pick<Conditions, 'bind'>, alias: string, facet: Facet): string =>
-  facet.length === 1 ? `${alias}.facet = ${bind(facet[0])}` : `${alias}.facet = ANY(${bind(facet)}::text[])`;
-
 /**
- * SQL alias for the row of the first facet. The rows of the other facets are also joined by the hour of this row, so that the planner may
- * begin with any of them.
+ * Returns the values of `runs.facets` that a run of the list has, besides its state and error code: one of each group. The SQL function
+ * `run_facets` has the same names.
  */
-export const firstFacet = 'f0';
-
-/**
- * Joins the rows of the facets, limited to the hours in which runs of the list may have changed last. Returns the column with the hour of
- * the last change, because the sort order may begin with this column. Returns null if there is no facet.
- */
-export function joinFacets(conditions: Conditions, query: ListRunsQuery): string | null {
-  const facets = facetsOf(query);
-  for (const [index, facet] of facets.entries()) {
-    const alias = `f${index}`;
-    const same = index === 0 ? 'r.id' : `${firstFacet}.run_id AND ${alias}.updated_hour = ${firstFacet}.updated_hour`;
-    conditions.joins.push(
-      `JOIN run_facets ${alias} ON ${alias}.team_id = $1 AND ${hasFacet(conditions, alias, facet)} AND ${alias}.run_id = ${same}`,
-    );
-  }
-  if (facets.length === 0) return null;
-  const hour = `${firstFacet}.updated_hour`;
-  conditions.texts.push(...changedAfter(conditions, query).map((time) => `${hour} >= run_hour(${time})`));
-  return hour;
-}
-
-/** Adds the conditions of all filters by columns of the run, except the filters of `alternativesOf`: `partsOf` adds those. */
-export function addColumnFilters({ texts, bind }: Conditions, query: ListRunsQuery): void {
-  // Compare text by bytes, as the indexes do.
-  const equal = (column: string, value: string | undefined) => {
-    if (value !== undefined) texts.push(`r.${column} COLLATE "C" = ${bind(value)}`);
+function facetsOf(query: RunFilters): string[][] {
+  const groups: string[][] = [];
+  const one = (name: string, given: string | undefined) => {
+    if (given !== undefined) groups.push([`${name}=${given}`]);
   };
-  equal('name', query.name);
-  equal('model_id', query.model_id);
-  equal('executor_uid', query.executor);
-  equal('execution_location', query.execution_location);
+  const some = (name: string, given: readonly string[] | undefined) => {
+    if (given !== undefined) groups.push(given.map((each) => `${name}=${each}`));
+  };
   const skill = query.skill_spec ?? query.skill;
+  one('name', query.name);
+  one('model_id', query.model_id);
+  one('executor', query.executor);
+  one('execution_location', query.execution_location);
+  one('environment_id', query.environment_id === emptyEnvironment ? '' : query.environment_id);
+  one('schedule_id', query.schedule_id?.toLowerCase());
+  one('ancestor', query.ancestor_run_id?.toLowerCase());
+  one('artifact_type', query.artifact_type);
+  some('creator', query.creator);
+  some(
+    'source',
+    query.source?.map((each) => (each === 'CUSTOM_WEBHOOK' ? 'WEBHOOK' : each)),
+  );
   // A request may name a skill without its path. The run shows the path after the skill was found.
-  const [spec, ...places] = skill === undefined ? [] : specsToFind(skill);
-  if (places.length === 0) equal('skill_spec', spec);
-  else texts.push(`r.skill_spec COLLATE "C" = ANY(${bind([spec, ...places])}::text[])`);
-  if (query.environment_id === emptyEnvironment) texts.push('r.environment_id IS NULL');
-  else equal('environment_id', query.environment_id);
-  if (query.schedule_id !== undefined) {
-    texts.push(isUuid(query.schedule_id) ? `r.schedule_id = ${bind(query.schedule_id)}::uuid` : 'false');
+  some('skill_spec', skill === undefined ? undefined : specsToFind(skill));
+  some('metadata:factory_uid', query.factory_uid);
+  if (query.factory_only) groups.push(['factory']);
+  for (const pair of Object.entries(query.metadata ?? {})) groups.push([metadataFacet(pair)]);
+  one('metadata:automation_id', query.automation_id);
+  return groups;
+}
+
+/** Returns the states that runs of the list have, and whether ended runs above queued or working ones are listed too. null: any state. */
+function statesOf({ state, task_status: statuses }: RunFilters): { states: RunState[] | null; above: boolean } {
+  const ofStatus = statuses?.flatMap((status) => statesOfStatus[status]);
+  const states = state && ofStatus ? state.filter((each) => ofStatus.includes(each)) : (state ?? ofStatus ?? null);
+  return { states: states && [...states], above: statuses?.includes('running') ?? false };
+}
+
+/** SQL conditions on the run `r` that hold for groups of values: the run has one value of each group. */
+function hasFacets(groups: readonly (readonly string[])[], bind: Parameters['bind']): string[] {
+  const numbers = (facets: readonly string[]) =>
+    `ARRAY[${facets.map((each) => `run_facet($1, ${bind(each)})`).join(', ')}]::bigint[]`;
+  const all = groups.flatMap((group) => (group.length === 1 ? group : []));
+  const several = groups.filter((group) => group.length !== 1);
+  return [
+    ...(all.length === 0 ? [] : [`r.facets @> ${numbers(all)}`]),
+    ...several.map((group) => `r.facets && ${numbers(group)}`),
+  ];
+}
+
+/** Returns SQL conditions that are true exactly for the runs `r` of the list, except for `q`. */
+export function conditionsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind'>): string[] {
+  const texts = ['r.team_id = $1', ...hasFacets(facetsOf(query), bind)];
+  const { states, above } = statesOf(query);
+  if (states) {
+    const isWanted = `r.state = ANY(${bind(states)}::text[])`;
+    const isAbove = () =>
+      `r.id = ANY(${aboveWork})${query.state ? ` AND r.state = ANY(${bind(query.state)}::text[])` : ''}`;
+    texts.push(above ? `(${isWanted} OR ${isAbove()})` : isWanted);
   }
+  if (query.error_code !== undefined) texts.push(`r.error_code = ANY(${bind(query.error_code)}::text[])`);
+  const times = [
+    ['r.created_at >', query.created_after],
+    ['r.created_at <', query.created_before],
+    ['r.updated_at >', query.updated_after],
+  ] as const;
+  for (const [column, time] of times) if (time !== undefined) texts.push(`${column} ${bind(time)}::timestamptz`);
   if (query.run_id !== undefined) texts.push(`r.id = ANY(${bind(query.run_id.filter(isUuid))}::uuid[])`);
-  if (query.created_before !== undefined) texts.push(`r.created_at < ${bind(query.created_before)}::timestamptz`);
-  if (query.created_after !== undefined) texts.push(`r.created_at > ${bind(query.created_after)}::timestamptz`);
-  texts.push(...changedAfter({ bind }, query).map((time) => `r.updated_at > ${time}`));
+  return texts;
 }
 
 /**
- * Returns times that are not after the last change of any run in the list. A run never changes before its creation, so bounds on the
- * creation count too.
+ * Returns SQL for relations that together have all runs of the list. Each has the ids of runs, in any order, or conditions on runs that one index
+ * finds. null: no index finds the runs.
  */
-export function changedAfter({ bind }: Pick<Conditions, 'bind'>, query: ListRunsQuery): string[] {
-  const times = [query.updated_after, query.created_after].filter((time) => time !== undefined);
-  return times.map((time) => `${bind(time)}::timestamptz`);
+export function listsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind'>): RunList[] | null {
+  if (query.run_id !== undefined)
+    return [{ ids: `SELECT unnest(${bind(query.run_id.filter(isUuid))}::uuid[]) AS run_id` }];
+  const groups = facetsOf(query);
+  const { states, above } = statesOf(query);
+  const final: string[][] = [];
+  if (states !== null) final.push(states.filter((each) => each !== 'QUEUED').map((each) => `state=${each}`));
+  if (query.error_code !== undefined) final.push(query.error_code.map((each) => `error_code=${each}`));
+  const all = [...groups, ...final];
+  if (all.length === 0) return null;
+  const lists: RunList[] = all.some((group) => group.length === 0)
+    ? []
+    : [{ where: hasFacets(all, bind), isOne: all.length === 1 }];
+  // Runs in a sandbox have no state and no error code in `runs.facets`.
+  if (final.length > 0) lists.push({ ids: executing('is_live') });
+  if (states?.includes('QUEUED')) lists.push({ ids: executing('is_queued') });
+  if (above) lists.push({ ids: `SELECT unnest(${aboveWork}) AS run_id` });
+  return lists;
 }
 
-/** Returns SQL conditions (`AND …`, or '') that limit `run_facets f` to the hours in which runs of the page may have changed last. */
-export function hourBounds(
-  { bind }: Pick<Conditions, 'bind'>,
-  query: ListRunsQuery,
-  position: CursorPosition | null,
-): string {
-  const bounds = changedAfter({ bind }, query).map((time) => `AND f.updated_hour >= run_hour(${time})`);
-  if (position) {
-    const beyond = query.sort_order === 'asc' ? '>=' : '<=';
-    bounds.push(`AND f.updated_hour ${beyond} run_hour(${bind(position.value)}::timestamptz)`);
-  }
-  return bounds.join(' ');
+/** A list of runs that an index has. `where`: conditions on the run `r`, `isOne`: of one filter; `ids`: SQL of a relation with the column `run_id`. */
+export type RunList = { readonly where: readonly string[]; readonly isOne: boolean } | { readonly ids: string };
+
+/** Returns true if the query lists only runs that are queued or at work: their executions are a shorter list than the latest runs. */
+export function isOnlyOpen(query: RunFilters): boolean {
+  const { states, above } = statesOf(query);
+  return states !== null && !above && states.every((each) => openStates.includes(each));
 }

@@ -14,13 +14,12 @@ import type { ReadLastRuns } from '../../../team/skills/list-agents.ts';
 const readOfEnvironments = defineStatement({
   name: 'read_last_runs_of_environments',
   text: `
-    SELECT e.uid, r.id, r.title, r.state, r.created_at, r.updated_at, r.started_at, r.has_failed_setup,
-      (SELECT max(started_at) FROM runs WHERE team_id = $1 AND environment_id = e.uid) AS last_started_at
+    SELECT e.uid, r.id, r.title, r.state, r.created_at, r.updated_at, r.started_at, r.last_started_at,
+      r.state = 'FAILED' AND r.error_code IN ('environment_setup_failed', 'external_authentication_required') AS has_failed_setup
     FROM unnest($2::text[]) e(uid)
     CROSS JOIN LATERAL (
-      SELECT id, title, state, created_at, updated_at, started_at,
-        state = 'FAILED' AND error_code IN ('environment_setup_failed', 'external_authentication_required') AS has_failed_setup
-      FROM runs WHERE team_id = $1 AND environment_id = e.uid ORDER BY created_at DESC, id DESC LIMIT 1
+      SELECT *, max(started_at) OVER () AS last_started_at FROM runs WHERE facets @> ARRAY[run_facet($1, 'environment_id=' || e.uid)]
+      ORDER BY created_at DESC, id DESC LIMIT 1
     ) r`,
   row: {
     uid: text(),

@@ -89,9 +89,12 @@ async function insert(teamId: string, run: SomeRun): Promise<string> {
   const id = randomUUIDv7();
   const [earlier, later] = [run.createdAt, run.updatedAt].sort();
   await database.db.query(
-    `INSERT INTO runs (id, team_id, state, title, prompt, model_id, harness, creator_kind, creator_uid, executor_kind,
+    `WITH request AS (INSERT INTO run_requests (run_id, prompt) VALUES ($1, 'p')), execution AS (
+       INSERT INTO executions (id, run_id, team_id, number, phase, pool)
+       VALUES ($1, $1, $2, 1, CASE $3 WHEN 'QUEUED' THEN 'queued' ELSE 'ended' END, ''))
+     INSERT INTO runs (id, team_id, state, title, model_id, harness, creator_kind, creator_uid, executor_kind,
        executor_uid, conversation_id, current_execution_id, skill_spec, metadata, created_at, updated_at, source, environment_id)
-     VALUES ($1, $2, $3, $4, 'p', 'runbook', 'oz', 'user', 'u', 'user', 'u', $1, $1, $5, $6, $7, $8, $9, $10)`,
+     VALUES ($1, $2, $3, $4, 'runbook', 'oz', 'user', 'u', 'user', 'u', $1, $1, $5, $6, $7, $8, $9, $10)`,
     [
       id,
       teamId,

@@ -1,70 +1,60 @@
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { CursorPosition } from '../../../platform/store/cursor.ts';
-import type { Conditions } from './page-query.ts';
 
 /**
  * Sort key of a list. Runs with equal values are sorted by id. Text is compared by bytes, because this order is the same on every server.
  */
 interface SortKey {
-  /** Column of the run `r`. */
+  /** Column of the run `r` that pages show. */
   readonly column: string;
+  /** Column of the index in the order of the list. It differs from `column` for runs at work, if the list is sorted by last change. */
+  readonly indexed: string;
   readonly type: 'timestamptz' | 'text';
 }
 
+const key = (column: string, type: SortKey['type'], indexed = column): SortKey => ({ column, indexed, type });
+
 const sortKeys: Record<ListRunsQuery['sort_by'], SortKey> = {
-  updated_at: { column: 'r.updated_at', type: 'timestamptz' },
-  created_at: { column: 'r.created_at', type: 'timestamptz' },
-  title: { column: 'r.title COLLATE "C"', type: 'text' },
-  agent: { column: 'r.skill_spec COLLATE "C"', type: 'text' },
+  updated_at: key('r.updated_at', 'timestamptz', 'r.list_at'),
+  created_at: key('r.created_at', 'timestamptz'),
+  title: key('r.title COLLATE "C"', 'text'),
+  agent: key('r.skill_spec COLLATE "C"', 'text'),
 };
 
-/** Returns the SQL type of the sort key. */
-export const sortTypeOf = (query: ListRunsQuery): SortKey['type'] => sortKeys[query.sort_by].type;
-
-/** SQL for the order of a list. */
-export interface ListOrder {
-  readonly column: string;
-  /** SQL for the collation of the column, with a space before it; '' for times. */
-  readonly collation: string;
+/** The order of a list, as SQL. */
+export interface ListOrder extends SortKey {
   readonly direction: 'ASC' | 'DESC';
-  /**
-   * The column without its collation, if some runs have no value in it; otherwise null. These runs come last in both directions, as a
-   * separate part of the list.
-   */
-  readonly nullable: string | null;
+  /** Operator between the sort value of a run and that of an earlier run of the list. */
+  readonly beyond: '>' | '<';
+  /** True if some runs have no value in the column. They come last in both directions, in the order of their ids. */
+  readonly isNullable: boolean;
 }
 
 /** Returns the order that the query requests. */
-export function orderOf(query: ListRunsQuery): ListOrder {
+export function orderOf({ sort_by, sort_order }: Pick<ListRunsQuery, 'sort_by' | 'sort_order'>): ListOrder {
+  const isUp = sort_order === 'asc';
   return {
-    column: sortKeys[query.sort_by].column,
-    collation: sortKeys[query.sort_by].type === 'text' ? ' COLLATE "C"' : '',
-    direction: query.sort_order === 'asc' ? 'ASC' : 'DESC',
-    nullable: query.sort_by === 'agent' ? 'r.skill_spec' : null,
+    ...sortKeys[sort_by],
+    direction: isUp ? 'ASC' : 'DESC',
+    beyond: isUp ? '>' : '<',
+    isNullable: sort_by === 'agent',
   };
 }
 
 /** Returns SQL that orders a relation with the columns `id` and `sort_value`. `of`: alias of the relation with a dot, or ''. */
-export const orderBy = ({ collation, direction }: ListOrder, of: string): string =>
-  `ORDER BY ${of}sort_value${collation} ${direction} NULLS LAST, ${of}id ${direction}`;
+export function orderBy({ type, direction }: ListOrder, of = ''): string {
+  const collation = type === 'text' ? ' COLLATE "C"' : '';
+  return `ORDER BY ${of}sort_value${collation} ${direction} NULLS LAST, ${of}id ${direction}`;
+}
 
-/**
- * Returns SQL conditions that are true if a run comes after the position. `hour`: the column with the hour of the last change, if the
- * list uses this column.
- */
-export function afterPosition(
-  { bind }: Conditions,
-  query: ListRunsQuery,
-  position: CursorPosition,
-  hour: string | null,
-): string[] {
-  const { column, type } = sortKeys[query.sort_by];
-  const beyond = query.sort_order === 'asc' ? '>' : '<';
-  const id = `${bind(position.id)}::uuid`;
-  if (position.value === null) return [`r.id ${beyond} ${id}`];
-  const value = `${bind(position.value)}::${type}`;
-  return [
-    `(${column}, r.id) ${beyond} (${value}, ${id})`,
-    ...(hour === null ? [] : [`${hour} ${beyond}= run_hour(${value})`]),
-  ];
+/** Returns an SQL condition that is true if the run `r` comes after the position. `column`: the column that has the sort value. */
+export function isAfter(
+  { beyond, type, isNullable }: ListOrder,
+  column: string,
+  { value, id }: CursorPosition,
+  bind: (value: unknown) => string,
+): string {
+  if (value === null) return `(${column} IS NULL AND r.id ${beyond} ${bind(id)}::uuid)`;
+  const isLater = `(${column}, r.id) ${beyond} (${bind(value)}::${type}, ${bind(id)}::uuid)`;
+  return isNullable ? `(${isLater} OR ${column} IS NULL)` : isLater;
 }

@@ -24,44 +24,16 @@ const takeWords = defineStatement({
         SELECT *, sum(cardinality(run_ids)) OVER (ORDER BY id DESC) - cardinality(run_ids) AS runs_before FROM waiting
       ) counted WHERE runs_before < $1
     ), words AS (
-      INSERT INTO run_search (run_id, team_id, updated_hour, parts)
-      SELECT r.id, r.team_id, r.hour, array_to_tsvector(ARRAY(
-        SELECT r.mark || part FROM each_search_part(r.title, r.skill_spec, r.prompt) part))
-      FROM (
-        SELECT id, team_id, title, skill_spec, prompt, run_hour(updated_at) AS hour,
-          search_mark(team_id, search_week(run_hour(updated_at))) AS mark
-        FROM runs WHERE id = ANY (ARRAY(SELECT DISTINCT unnest(run_ids) FROM taken)) OFFSET 0
-      ) r
+      INSERT INTO run_search (run_id, team_id, parts)
+      SELECT r.id, r.team_id, array_to_tsvector(ARRAY(
+        SELECT search_mark(r.team_id) || part FROM each_search_part(r.title, r.skill_spec, q.prompt) part))
+      FROM runs r JOIN run_requests q ON q.run_id = r.id WHERE r.id = ANY (ARRAY(SELECT DISTINCT unnest(run_ids) FROM taken))
       ON CONFLICT (run_id) DO NOTHING
-    )
-    SELECT id, run_ids FROM taken`,
-  row: { id: integer, run_ids: uuids },
-});
-
-/**
- * Corrects the hour of runs that changed during `takeWords`: the triggers of these changes could not see the uncommitted rows of
- * `takeWords`. The locks make later changes wait until they can see these rows. A run that another transaction is changing stays
- * queued for the next round, because waiting for its lock could cause a deadlock.
- */
-const settle = defineStatement({
-  name: 'settle_run_words',
-  text: `
-    WITH taken AS (
-      SELECT DISTINCT unnest(run_ids) AS run_id FROM run_search_waiting WHERE id = ANY($1::bigint[])
-    ), locked AS MATERIALIZED (
-      SELECT id, updated_at FROM runs WHERE id IN (SELECT run_id FROM taken) FOR NO KEY UPDATE SKIP LOCKED
-    ), settled AS (
-      UPDATE run_search s SET updated_hour = run_hour(locked.updated_at),
-        parts = move_parts(s.parts, s.team_id, s.updated_hour, run_hour(locked.updated_at)) FROM locked
-      WHERE s.run_id = locked.id AND s.updated_hour <> run_hour(locked.updated_at)
     ), done AS (
-      DELETE FROM run_search_waiting WHERE id = ANY($1::bigint[])
+      DELETE FROM run_search_waiting WHERE id IN (SELECT id FROM taken)
     )
-    INSERT INTO run_search_waiting (run_ids)
-    SELECT array_agg(run_id) FROM taken
-    WHERE run_id NOT IN (SELECT id FROM locked) AND EXISTS (SELECT FROM runs WHERE id = taken.run_id)
-    HAVING count(*) > 0`,
-  row: {},
+    SELECT run_ids FROM taken`,
+  row: { run_ids: uuids },
 });
 
 /**
@@ -81,10 +53,7 @@ const addPending = defineStatement({
 export async function indexRunWords(db: Database, max: number): Promise<number> {
   return await db.transaction(async (tx) => {
     const taken = await tx.query(takeWords, [max]);
-    if (taken.length > 0) {
-      await tx.query(settle, [taken.map((row) => row.id)]);
-      await tx.query(addPending);
-    }
+    if (taken.length > 0) await tx.query(addPending);
     return taken.reduce((count, row) => count + row.run_ids.length, 0);
   });
 }

@@ -1,9 +1,5 @@
 /** Parses `q`: the id of a run, or words. A run must have all the words in its title, its skill or the beginning of its prompt. */
-import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
-import { addColumnFilters, changedAfter, joinFacets } from './filters.ts';
-import { orderBy, orderOf } from './order.ts';
-import { type Conditions, type PageQuery, type PageRequest, startConditions } from './page-query.ts';
-import { partsOf } from './parts.ts';
+import type { Parameters } from './filters.ts';
 
 /** Maximum number of words of `q`; further words are ignored. */
 const maxWords = 10;
@@ -37,7 +33,7 @@ export function wordsOf(q: string | undefined): string[] | null {
   return [...new Set(q.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [])].slice(0, maxWords);
 }
 
-/** A `tsquery` over `run_search.parts`, in which `@` stands for the mark of team and week. */
+/** A `tsquery` over `run_search.parts`, in which `@` stands for the mark of the team. */
 export type SearchTemplate = string;
 
 /** Returns a template that a run matches if it has all words. */
@@ -67,69 +63,14 @@ function similarWays(letters: readonly string[]): string[] {
   return [...new Set([word, ...shortened])].map((part) => `'@?${part}'${letters.length < 6 ? '' : ':*'}`);
 }
 
-/** Returns the `tsquery` of the template (an SQL expression) for a week (an SQL expression). */
-const queryOfWeek = (template: string, week: string): string =>
-  `replace(${template}, '@', search_mark($1, ${week}))::tsquery`;
+/** SQL: the template as a `tsquery` for the words of the team. */
+const queryOf = ({ bind }: Pick<Parameters, 'bind'>, template: SearchTemplate): string =>
+  `replace(${bind(template)}, '@', search_mark($1))::tsquery`;
 
-/** Returns an SQL condition that is true if the row `s` of `run_search` matches the template. */
-export const matchOf = ({ bind }: Conditions, template: SearchTemplate): string =>
-  `s.parts @@ ${queryOfWeek(bind(template), 'search_week(s.updated_hour)')}`;
+/** SQL: the ids of the team's runs that have the words, in the column `run_id`. */
+export const listOfWords = (parameters: Pick<Parameters, 'bind'>, template: SearchTemplate): string =>
+  `SELECT s.run_id FROM run_search s WHERE s.parts @@ ${queryOf(parameters, template)} AND s.team_id = $1`;
 
-/**
- * Returns SQL for the weeks of a list, with the columns `week` and `query`. `from` and `to`: SQL for times before and after the last
- * changes of all runs of the list.
- */
-const weeksOf = (template: string, from: readonly string[], to: readonly string[]): string =>
-  `SELECT week, ${queryOfWeek(template, 'week')} AS query FROM generate_series(
-    search_week(greatest(${['(SELECT min(updated_at) FROM runs WHERE team_id = $1)', ...from].join(', ')})),
-    search_week(least(${['(SELECT max(updated_at) FROM runs WHERE team_id = $1)', ...to].join(', ')}))) week`;
-
-/** Returns SQL for the ids of the runs that have the words, in any order. */
-export function foundByWords(conditions: Conditions, query: ListRunsQuery, template: SearchTemplate): string {
-  const { bind } = conditions;
-  return `SELECT s.run_id AS id FROM (${weeksOf(bind(template), changedAfter(conditions, query), [])}) w
-    CROSS JOIN LATERAL (SELECT s.run_id FROM run_search s WHERE s.parts @@ w.query AND s.team_id = $1 OFFSET 0) s`;
-}
-
-/**
- * Strategy for a search if no probe has found the page: looks for the words week by week, in the order of the list, until the page is full.
- * The index of `run_search` stores the words of one team and one week next to each other.
- */
-export function searchByWeekQuery(
-  { teamId, query, position, count }: PageRequest,
-  template: SearchTemplate,
-): PageQuery {
-  const conditions = startConditions(teamId);
-  const { bind, texts } = conditions;
-  const order = orderOf(query);
-  joinFacets(conditions, query);
-  addColumnFilters(conditions, query);
-  const byChange = query.sort_by === 'updated_at';
-  const parts = partsOf(conditions, query, order, position, 'm.updated_hour');
-  texts.push(`(${parts.map((part) => part.join(' AND ') || 'true').join(' OR ')})`);
-
-  const last = position && byChange ? `${bind(position.value)}::timestamptz` : null;
-  const isDown = query.sort_order === 'desc';
-  const from = changedAfter(conditions, query);
-  const to: string[] = [];
-  if (last) (isDown ? to : from).push(last);
-  const hours = last ? `AND s.updated_hour ${isDown ? '<=' : '>='} run_hour(${last})` : '';
-
-  const limit = bind(count);
-  const direction = order.direction;
-  // OFFSET 0 makes the planner keep the written order of joins, because it cannot know how many runs of a week have the words.
-  const text = `SELECT r.id, r.sort_value FROM (
-      ${weeksOf(bind(template), from, to)} ORDER BY week ${direction}
-    ) w CROSS JOIN LATERAL (
-      SELECT r.id, r.sort_value FROM (
-        SELECT s.run_id, s.updated_hour FROM run_search s WHERE s.parts @@ w.query AND s.team_id = $1 ${hours}
-        ${byChange ? `ORDER BY s.updated_hour ${direction}` : ''} OFFSET 0
-      ) m CROSS JOIN LATERAL (
-        SELECT r.id, ${order.column} AS sort_value FROM runs r ${conditions.joins.join(' ')}
-        WHERE r.id = m.run_id AND ${texts.join(' AND ')} OFFSET 0
-      ) r
-      ${byChange ? `ORDER BY m.updated_hour ${direction}, r.sort_value ${direction}, r.id ${direction} LIMIT ${limit}` : 'OFFSET 0'}
-    ) r
-    ${byChange ? `ORDER BY w.week ${direction}, r.sort_value ${direction}, r.id ${direction}` : orderBy(order, 'r.')} LIMIT ${limit}`;
-  return { text, values: conditions.values };
-}
+/** SQL: the run `r` has the words. Without `OFFSET 0`, the planner might read the index of the words for it. */
+export const hasWords = (parameters: Pick<Parameters, 'bind'>, template: SearchTemplate): string =>
+  `(SELECT s.parts @@ ${queryOf(parameters, template)} FROM run_search s WHERE s.run_id = r.id OFFSET 0)`;

@@ -1,102 +1,106 @@
+import { randomUUIDv7 } from 'node:crypto';
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
-import { expect, test } from 'vitest';
-import { type Strategy, strategiesFor } from './strategies.ts';
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { insertTeam } from '../../../../test/executions.ts';
+import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
+import { findPage } from './find-page.ts';
+import { byIndex, byPages, inOrder, type PageRequest, readShortList, scan, walk, walkWide } from './strategies.ts';
 
-/** Describes a strategy in one word, and a probe with its list and length. */
-function nameOf(strategy: Strategy): string {
-  if (!('length' in strategy)) return strategy.kind;
-  if (!('list' in strategy)) return `${strategy.kind} ${strategy.length}`;
-  const list = 'facet' in strategy.list ? strategy.list.facet : (strategy.list.filter ?? 'all');
-  return `${strategy.kind === 'probe_list' ? 'probe' : 'created'} ${list} ${strategy.length}`;
-}
+let database: TestDatabase;
+let teamId: string;
+const parent = randomUUIDv7();
 
-const ofLists = ['walk_list 2000', 'walk_matches', 'walk_sort 20000', 'walk_list 2000'];
+/** Runs of all states. The runs in a sandbox have changed since they were created, and some runs are below another one. */
+beforeAll(async () => {
+  database = await createTestDatabase();
+  teamId = await insertTeam(database);
+  await database.db.query(
+    `INSERT INTO runs (id, team_id, state, error_code, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+       conversation_id, current_execution_id, skill_spec, metadata, ancestor_ids, created_at, updated_at, ended_at, in_sandbox)
+     SELECT CASE WHEN n = 40 THEN $2 ELSE id END, $1, state, CASE WHEN state = 'ERROR' THEN 'internal_error' END, 't' || n % 7, 'm' || n % 3, 'oz',
+       'API', 'user', 'u' || n % 4, 'user', 'u', id, id, CASE WHEN n % 3 = 0 THEN 'o/r:s' || n % 2 END, jsonb_build_object('k', n % 5),
+       CASE WHEN n % 9 = 4 THEN ARRAY[$2::uuid] ELSE '{}' END, at, at + (n * 37 % 11) * interval '1 minute',
+       CASE WHEN state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') THEN at + interval '1 hour' END, 
+         state IN ('PENDING', 'CLAIMED', 'INPROGRESS') OR n % 4 = 1 AND state <> 'QUEUED'
+     FROM (SELECT n, gen_random_uuid() AS id, TIMESTAMPTZ '2026-01-01' + n * interval '1 minute' AS at, (ARRAY['QUEUED', 'PENDING', 'CLAIMED',
+       'INPROGRESS', 'BLOCKED', 'SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'SUCCEEDED'])[1 + n % 10] AS state FROM generate_series(1, 80) n) made`,
+    [teamId, parent],
+  );
+  await database.db.query(
+    `INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth)
+     SELECT id, id, team_id, 1, CASE WHEN state = 'QUEUED' THEN 'queued' WHEN in_sandbox THEN 'running' ELSE 'ended' END, '', cardinality(ancestor_ids)
+     FROM runs WHERE team_id = $1`,
+    [teamId],
+  );
+});
+afterAll(() => database.drop());
 
-/** These rows are the table of docs/decisions/run-list.md. */
-const table: [string, Record<string, unknown>, string[]][] = [
-  ['no filter', {}, ['read_in_order']],
-  ['no filter, another sort', { sort_by: 'title' }, ['read_in_order']],
-  ['one filter on a column', { state: ['FAILED'] }, ['read_in_order']],
-  ['one filter, by several states', { state: ['FAILED', 'ERROR'] }, ['read_in_order']],
-  ['one filter, by several sources', { source: ['API', 'CLI'] }, ['read_in_order']],
-  ['one filter, by several statuses', { task_status: ['running', 'failed'] }, ['read_in_order']],
-  ['one facet', { metadata: { a: 'b' } }, ['read_in_order']],
-  ['one filter, by several factories', { factory_uid: ['a', 'b'] }, ['read_in_order']],
-  ['bounds on times only', { updated_after: '2026-03-01T00:00:00Z' }, ['read_in_order']],
-  [
-    'one filter, by creation',
-    { name: 'n', sort_by: 'created_at' },
-    ['short_list 1000', 'walk_sort 1000', 'created name 300', 'created name 2000', ...ofLists, 'read_in_order'],
-  ],
-  [
-    'one filter, by title or skill',
-    { name: 'n', sort_by: 'title' },
-    ['short_list 1000', 'walk_sort 1000', ...ofLists, 'read_in_order'],
-  ],
-  [
-    'two filters, by title or skill',
-    { name: 'n', creator: ['u'], sort_by: 'title' },
-    ['short_list 1000', 'walk_sort 1000', 'walk_matches', ...ofLists, 'read_in_order'],
-  ],
-  [
-    'bounds on times, by skill',
-    { created_after: '2026-03-01T00:00:00Z', sort_by: 'agent' },
-    ['short_list 1000', 'walk_sort 1000', 'walk_skills 2000', ...ofLists, 'read_in_order'],
-  ],
-  ['a state and a source', { state: ['FAILED'], source: ['API'] }, ['read_in_order']],
-  ['several states and sources', { task_status: ['failed'], source: ['API', 'CLI'] }, ['read_in_order']],
-  [
-    'a state, a source and another filter on a column',
-    { state: ['FAILED'], source: ['API'], name: 'n' },
-    ['probe name 300', 'probe source 300', 'intersect_lists'],
-  ],
-  [
-    'so many states and sources that they are two filters',
-    { task_status: ['running', 'failed'], source: ['API', 'CLI'] },
-    ['probe source 300', 'probe task_status 300', 'probe source 2000', 'probe task_status 2000', 'sort_matches'],
-  ],
-  ['no environment, by skill', { environment_id: 'empty-environment', sort_by: 'agent' }, ['read_in_order']],
-  ['one skill, by skill', { skill: 'owner/repo:a/SKILL.md', sort_by: 'agent' }, ['read_in_order']],
-  [
-    'no environment and a bound on times, by skill',
-    { environment_id: 'empty-environment', updated_after: '2026-03-01T00:00:00Z', sort_by: 'agent' },
-    ['short_list 1000', 'walk_sort 1000', 'walk_skills 2000', ...ofLists, 'read_in_order'],
-  ],
-  ['two filters on columns', { name: 'n', source: ['API'] }, ['probe name 300', 'probe source 300', 'intersect_lists']],
-  [
-    'two facets',
-    { metadata: { a: 'b', c: 'd' } },
-    ['probe metadata:a=b 300', 'probe metadata:c=d 300', 'intersect_lists'],
-  ],
-  [
-    'a facet and a filter on a column',
-    { metadata: { a: 'b' }, name: 'n' },
-    ['probe metadata:a=b 300', 'probe name 300', 'probe metadata:a=b 2000', 'probe name 2000', 'sort_matches'],
-  ],
-  [
-    'several states and another filter on a column',
-    { state: ['FAILED', 'ERROR'], name: 'n' },
-    ['probe state 300', 'probe name 300', 'probe state 2000', 'probe name 2000', 'sort_matches'],
-  ],
-  [
-    'several sources and another filter on a column',
-    { source: ['API', 'CLI'], name: 'n' },
-    ['probe name 300', 'probe source 300', 'probe name 2000', 'probe source 2000', 'sort_matches'],
-  ],
-  ['ids of runs, with any filter and sort', { run_id: ['x'], name: 'n', sort_by: 'title' }, ['sort_matches']],
-  ['words', { q: 'flaky' }, ['search_by_week']],
-  ['words and a filter', { q: 'flaky', name: 'n' }, ['probe name 1500', 'search_by_week']],
-  [
-    'words, another sort',
-    { q: 'flaky', sort_by: 'title' },
-    ['walk_sort 1000', 'walk_matches', 'walk_sort 20000', 'search_by_week'],
-  ],
+const filters: Record<string, unknown>[] = [
+  {},
+  { state: ['SUCCEEDED'] },
+  { state: ['FAILED', 'INPROGRESS'] },
+  { state: ['QUEUED'] },
+  { state: ['PENDING', 'CLAIMED'] },
+  { task_status: ['running'] },
+  { task_status: ['failed', 'running'], state: ['QUEUED', 'SUCCEEDED', 'ERROR'] },
+  { error_code: ['internal_error'] },
+  { error_code: ['internal_error', 'conflict'], state: ['ERROR', 'FAILED'] },
+  { model_id: 'm1', creator: ['u1', 'u2'] },
+  { metadata: { k: '3' }, state: ['BLOCKED', 'QUEUED'] },
+  { ancestor_run_id: parent },
+  { skill: 'o/r:s1', created_after: '2026-01-01T00:20:00Z' },
+  { created_after: '2026-01-01T00:20:00Z', created_before: '2026-01-01T00:50:00Z' },
+  { updated_after: '2026-01-01T00:40:00Z', model_id: 'm2' },
 ];
+const orders = ['updated_at', 'created_at', 'title', 'agent'].flatMap((by) => [
+  { sort_by: by, sort_order: 'asc' },
+  { sort_by: by, sort_order: 'desc' },
+]);
 
-test.each(table)(
-  'for a page with %s, the strategies of the table are tried in the order of the table',
-  (_, given, expected) => {
-    const strategies = strategiesFor(ListRunsQuery.parse(given), 'q' in given);
-    expect(strategies.map(nameOf)).toEqual(expected);
-  },
-);
+test.each(filters)('each strategy finds the same pages as a scan, or none, with the filters %o', async (filter) => {
+  const { db } = database;
+  const found = { walk: 0, wide: 0, list: 0 };
+  for (const order of orders) {
+    const query = ListRunsQuery.parse({ ...filter, ...order });
+    let position: PageRequest['position'] = null;
+    for (let page = 0; page < 3; page += 1) {
+      const request: PageRequest = { teamId, query, position, count: 7, words: null };
+      const expected = await plannedByValues(db, (tx) => scan(tx, request), byPages);
+      for (const most of [3, 20, 100]) {
+        const walked = await plannedByValues(db, (tx) => walk(tx, request, most), inOrder);
+        if (Array.isArray(walked)) {
+          expect(walked, `walk of ${most}, ${JSON.stringify(order)}`).toEqual(expected);
+          found.walk += 1;
+        } else if (walked.end !== null) {
+          const wide = await plannedByValues(db, (tx) => walkWide(tx, request, walked, 100), byPages);
+          if (wide) expect(wide, `wide walk after ${most}, ${JSON.stringify(order)}`).toEqual(expected);
+          if (wide) found.wide += 1;
+        }
+      }
+      for (const kind of ['filters', 'times'] as const) {
+        const list = await plannedByValues(db, (tx) => readShortList(tx, request, kind), byIndex);
+        if (list) expect(list, `list by ${kind}, ${JSON.stringify(order)}`).toEqual(expected);
+        if (list) found.list += 1;
+      }
+      const last = expected.at(-1);
+      if (!last) break;
+      position = { id: last.id, value: last.sort_value };
+    }
+  }
+  expect(found.walk).toBeGreaterThan(0);
+  expect(found.wide).toBeGreaterThan(0);
+  if (Object.keys(filter).length > 0) expect(found.list).toBeGreaterThan(0);
+});
+
+test('a run whose execution ended unnoticed stays in the list by last change', async () => {
+  const { db } = database;
+  const lost = `UPDATE executions SET phase = 'ended' WHERE team_id = $1 AND run_id = (SELECT id FROM runs WHERE team_id = $1 AND in_sandbox LIMIT 1)`;
+  await db.query(lost, [teamId]);
+  const query = ListRunsQuery.parse({ limit: 500 });
+  const { rows } = await findPage(db, { teamId, query, position: null, count: 501 }, (tx, _, page) =>
+    tx.query<{ id: string }>(page.text, page.values),
+  );
+  expect(new Set(rows.map(({ id }) => id)).size).toBe(80);
+  expect(rows).toHaveLength(80);
+});

@@ -12,7 +12,7 @@ import { readGatewayRights } from '../../executions/run-tokens/present-rights.ts
 
 const readConfigured = defineStatement({
   name: 'read_mcp_server_of_execution',
-  text: "SELECT r.config->'mcp_servers'->$2 AS server FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.id = $1",
+  text: "SELECT q.config->'mcp_servers'->$2 AS server FROM executions e JOIN run_requests q ON q.run_id = e.run_id WHERE e.id = $1",
   row: { server: nullable(json<MCPServerConfig>()) },
 });
 

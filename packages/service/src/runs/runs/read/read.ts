@@ -5,9 +5,9 @@ import { defineStatement, json, nullable, text, texts, uuid } from '../../../pla
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { toWithheldRight } from '../../../team/access/contents/run-rights.ts';
 import { isDecidedLater, readLaterWithheld } from '../../executions/run-tokens/present-rights.ts';
-import { leavingPhases, livePhases } from '../../executions/transitions/transition.ts';
+import { leavingPhases, livePhases } from '../../executions/transitions/phases.ts';
 import { type ReadContext, toRunItems } from './run-items.ts';
-import { fromRuns, type RunRow, runColumns, runRow } from './run-row.ts';
+import { fromRuns, itemSelect, type RunRow, runRow } from './run-row.ts';
 
 const readVisible = defineStatement({
   name: 'is_visible_run',
@@ -27,7 +27,7 @@ export async function isVisibleRun(db: Queryable, teamId: string, runId: string)
 const readOne = defineStatement({
   name: 'read_run_item',
   text: `
-    SELECT ${runColumns}, r.current_execution_id AS execution_id, ARRAY(
+    SELECT ${itemSelect}, r.current_execution_id AS execution_id, ARRAY(
       SELECT f.message FROM followups f
       WHERE f.run_id = r.id AND f.created_by_kind <> 'run' AND f.created_at < coalesce(r.started_at, 'infinity') ORDER BY f.position
     ) AS joined, (

@@ -10,7 +10,7 @@ const readOfExecution = defineStatement({
   name: 'read_repositories_of_execution',
   text: `
     SELECT ${configOfRun('env', 'r')}->'github_repos' AS repositories
-    FROM executions e JOIN runs r ON r.id = e.run_id
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id
     JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
     WHERE e.id = $1`,
   row: { repositories: nullable(json<Repository[]>()) },
@@ -21,7 +21,7 @@ const readProtected = defineStatement({
   text: `
     SELECT ${configOfRun('env', 'r')}->'protected_branches' AS protected_branches, env.config->'protected_branches' AS present,
       ${configOfRun('env', 'r')}->'github_repos' AS repositories, env.config->'github_repos' AS present_repositories
-    FROM executions e JOIN runs r ON r.id = e.run_id
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id
     JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
     WHERE e.id = $1`,
   row: {

@@ -1,121 +1,81 @@
-import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import type { RunExecutionLocation, RunSourceType, RunState } from '@runyard/contract/runs/states';
-import type { ErrorCode, ErrorDetail } from '@runyard/contract/wire/errors';
+import type { ErrorDetail } from '@runyard/contract/wire/errors';
 import {
-  boolean,
+  type Column,
   float,
-  integer,
   json,
   nullable,
   text,
   timestamp,
   uuid,
-  uuids,
 } from '../../../platform/store/database/statement.ts';
-import type { RunActor } from '../../../team/access/actor.ts';
-import type { RunContent } from '../../../team/access/contents/content.ts';
-import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import { skillOfRun } from '../../../team/skills/of-run.ts';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
-import { debugPhases } from '../../executions/transitions/transition.ts';
+import { debugPhases } from '../../executions/transitions/phases.ts';
+import { joinRequest, rowOf, selectOf } from '../columns.ts';
 
-/** The data of a run and its current execution that the run's API object shows. */
-export interface RunRow {
-  id: string;
-  title: string;
-  state: RunState;
-  prompt: string;
-  config: AmbientAgentConfig;
-  model_id: string;
-  skill_spec: string | null;
-  /** The skill that the run follows; null until the first agent of the run has begun. */
-  skill: NonNullable<RunItem['agent_skill']> | null;
-  worker_host: string | null;
-  source: RunSourceType;
-  execution_location: RunExecutionLocation;
-  creator_kind: RunActor['kind'];
-  creator_uid: string;
-  executor_kind: RunActor['kind'];
-  executor_uid: string;
-  parent_run_id: string | null;
-  /** Ids of the ancestors, the parent first and the root last. */
-  ancestor_ids: string[];
-  schedule_id: string | null;
-  schedule_name: string | null;
-  schedule_cron: string | null;
-  contents: RunContent[];
-  rights: RunRights | null;
-  metadata: Record<string, string>;
-  conversation_id: string;
-  /** Id of the current execution that readers get. Workers and agents use another id. */
-  session_id: string | null;
-  status_message: string | null;
-  error_code: ErrorCode | null;
-  retryable: boolean | null;
-  /** Set only if the error code is `external_authentication_required`. */
-  error_detail: ErrorDetail | null;
-  open_request: OpenRequest | null;
-  /** Open question of the agent in the sandbox of a failed setup. */
-  debug_request: OpenRequest | null;
-  debug_until: string | null;
-  dropped_events: number;
-  dropped_lines: number;
-  created_at: string;
-  updated_at: string;
-  started_at: string | null;
-  ended_at: string | null;
-  phase: string | null;
-  seconds: number | null;
-}
+/** Columns that both whole items and summaries show. */
+export const shownColumns = [
+  'id',
+  'title',
+  'state',
+  'model_id',
+  'skill_spec',
+  'worker_host',
+  'source',
+  'execution_location',
+  'creator_kind',
+  'creator_uid',
+  'executor_kind',
+  'executor_uid',
+  'parent_run_id',
+  'ancestor_ids',
+  'schedule_id',
+  'schedule_name',
+  'schedule_cron',
+  'status_message',
+  'error_code',
+  'retryable',
+  'created_at',
+  'updated_at',
+  'started_at',
+  'ended_at',
+] as const;
+const itemColumns = [
+  ...shownColumns,
+  'prompt',
+  'config',
+  'contents',
+  'rights',
+  'metadata',
+  'conversation_id',
+  'open_request',
+  'dropped_events',
+  'dropped_lines',
+] as const;
 
 /** Declares the columns of `RunRow` for statements. */
 export const runRow = {
-  id: uuid,
-  title: text(),
-  state: text<RunState>(),
-  prompt: text(),
-  config: json<AmbientAgentConfig>(),
-  model_id: text(),
-  skill_spec: nullable(text()),
+  ...rowOf(itemColumns),
+  /** The skill that the run follows; null until the first agent of the run has begun. */
   skill: nullable(json<NonNullable<RunItem['agent_skill']>>()),
-  worker_host: nullable(text()),
-  source: text<RunSourceType>(),
-  execution_location: text<RunExecutionLocation>(),
-  creator_kind: text<RunActor['kind']>(),
-  creator_uid: text(),
-  executor_kind: text<RunActor['kind']>(),
-  executor_uid: text(),
-  parent_run_id: nullable(uuid),
-  ancestor_ids: uuids,
-  schedule_id: nullable(uuid),
-  schedule_name: nullable(text()),
-  schedule_cron: nullable(text()),
-  contents: json<RunContent[]>(),
-  rights: nullable(json<RunRights>()),
-  metadata: json<Record<string, string>>(),
-  conversation_id: uuid,
+  /** Id of the current execution that readers get. Workers and agents use another id. */
   session_id: nullable(uuid),
-  status_message: nullable(text()),
-  error_code: nullable(text<ErrorCode>()),
-  retryable: nullable(boolean),
+  /** Set only if the error code is `external_authentication_required`. */
   error_detail: nullable(json<ErrorDetail>()),
-  open_request: nullable(json<OpenRequest>()),
+  /** Open question of the agent in the sandbox of a failed setup. */
   debug_request: nullable(json<OpenRequest>()),
   debug_until: nullable(timestamp),
-  dropped_events: integer,
-  dropped_lines: integer,
-  created_at: timestamp,
-  updated_at: timestamp,
-  started_at: nullable(timestamp),
-  ended_at: nullable(timestamp),
   phase: nullable(text()),
   seconds: nullable(float),
 };
 
-/** FROM clause for `runColumns`, in which `r` is the run. */
+/** The data of a run and its current execution that the run's API object shows. */
+export type RunRow = { [Name in keyof typeof runRow]: (typeof runRow)[Name] extends Column<infer T> ? T : never };
+
+/** FROM clause for `itemSelect`, in which `r` is the run and `q` its request. */
 export const fromRuns = `
-  FROM runs r
+  FROM runs r ${joinRequest()}
   LEFT JOIN LATERAL (
     SELECT max(x.phase) FILTER (WHERE x.id = r.current_execution_id) AS phase,
       (array_agg(x.session_id) FILTER (WHERE x.id = r.current_execution_id))[1] AS session_id,
@@ -126,9 +86,7 @@ export const fromRuns = `
   ) e ON true`;
 
 /** SQL of the columns of `RunRow`. */
-export const runColumns = `
-  r.id, r.title, r.state, r.prompt, r.config, r.model_id, r.skill_spec, ${skillOfRun('r')} AS skill, r.worker_host, r.source, r.execution_location,
-    r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.ancestor_ids, r.schedule_id, r.schedule_name, r.schedule_cron, r.contents, r.rights, r.metadata, r.conversation_id,
-    r.status_message, r.error_code, r.retryable,
-    CASE WHEN r.error_code = 'external_authentication_required' THEN r.error_detail END AS error_detail, r.open_request, r.dropped_events, r.dropped_lines, r.created_at, r.updated_at, r.started_at, r.ended_at,
+export const itemSelect = `
+  ${selectOf(itemColumns)}, ${skillOfRun('r')} AS skill,
+    CASE WHEN r.error_code = 'external_authentication_required' THEN r.error_detail END AS error_detail,
     e.phase, e.session_id, e.seconds, e.debug_until, e.debug_request`;

@@ -10,46 +10,29 @@ import { readProfiles } from '../../../team/access/profiles.ts';
 import { type RunUsage, usageOfRuns } from '../../../team/usage/usage-of-run.ts';
 import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
-import { hasSandbox } from '../../executions/transitions/transition.ts';
+import { hasSandbox } from '../../executions/transitions/phases.ts';
 import { readWaits } from '../../executions/waiting/read-waits.ts';
 import { readFirstArtifactItems } from '../../files/artifacts/read.ts';
+import { type RunValues, selectOf } from '../columns.ts';
 import { factoryOf, isoDuration, type ReadContext, scheduleOf, skillOf, statusOf } from './run-items.ts';
-import type { RunRow } from './run-row.ts';
+import { type RunRow, shownColumns } from './run-row.ts';
 
 type Question = Pick<OpenRequest, 'request_id' | 'kind' | 'title' | 'asked_at'>;
 
 /** The data of a run and its current execution that a summary shows. */
-export type SummaryRow = Omit<
-  RunRow,
-  | 'prompt'
-  | 'config'
-  | 'skill'
-  | 'rights'
-  | 'metadata'
-  | 'conversation_id'
-  | 'session_id'
-  | 'dropped_events'
-  | 'dropped_lines'
-  | 'open_request'
-  | 'debug_request'
-> & {
-  readonly harness: string;
-  readonly environment_id: string | null;
-  readonly question: Question | null;
-};
+export type SummaryRow = RunValues<(typeof shownColumns)[number] | 'contents' | 'harness' | 'environment_id'> &
+  Pick<RunRow, 'phase' | 'seconds' | 'debug_until' | 'error_detail'> & { readonly question: Question | null };
 
 /**
  * SQL of the columns of `SummaryRow`, for the FROM clause `fromRuns`. Leaves out the action of a question, because the action may have
  * megabytes.
  */
-export const summaryColumns = `
-  r.id, r.title, r.state, r.model_id, r.skill_spec, r.harness, r.environment_id, r.worker_host, r.source, r.execution_location,
-    r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.ancestor_ids, r.schedule_id, r.schedule_name, r.schedule_cron,
-    jsonb_path_query_array(r.contents, '$[*] ? (@.kind == "automation" || @.kind == "definition")') AS contents,
-    r.status_message, r.error_code, r.retryable, NULL AS error_detail, r.created_at, r.updated_at, r.started_at, r.ended_at,
+export const summarySelect = `
+  ${selectOf([...shownColumns, 'harness', 'environment_id'])}, NULL AS error_detail,
+    jsonb_path_query_array(q.contents, '$[*] ? (@.kind == "automation" || @.kind == "definition")') AS contents,
     e.phase, e.seconds, e.debug_until,
-    (SELECT jsonb_build_object('request_id', q->'request_id', 'kind', q->'kind', 'title', left(q->>'title', ${summaryLength + 1}), 'asked_at', q->'asked_at')
-      FROM coalesce(r.open_request, e.debug_request) q WHERE q IS NOT NULL) AS question`;
+    (SELECT jsonb_build_object('request_id', o->'request_id', 'kind', o->'kind', 'title', left(o->>'title', ${summaryLength + 1}), 'asked_at', o->'asked_at')
+      FROM coalesce(r.open_request, e.debug_request) o WHERE o IS NOT NULL) AS question`;
 
 const readEnvironments = defineStatement({
   name: 'read_names_of_environments',

@@ -38,7 +38,7 @@ const readSource = defineStatement({
   name: 'read_contents_of_run',
   text: `
     SELECT contents, jsonb_build_object('kind', creator_kind, 'uid', creator_uid) AS creator,
-      jsonb_build_object('kind', executor_kind, 'uid', executor_uid) AS executor FROM runs WHERE id = $1`,
+      jsonb_build_object('kind', executor_kind, 'uid', executor_uid) AS executor FROM runs JOIN run_requests ON run_id = id WHERE id = $1`,
   row: { contents: json<RunContent[]>(), creator: json<RunActor>(), executor: json<RunActor>() },
 });
 

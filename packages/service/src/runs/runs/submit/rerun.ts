@@ -14,7 +14,7 @@ export interface Rerun {
 
 const readRequest = defineStatement({
   name: 'read_request_to_rerun',
-  text: 'SELECT prompt, config, title, metadata, mode FROM runs WHERE id = $1 AND team_id = $2',
+  text: 'SELECT prompt, config, title, metadata, mode FROM runs JOIN run_requests ON run_id = id WHERE id = $1 AND team_id = $2',
   row: {
     prompt: text(),
     config: json<AmbientAgentConfig>(),

@@ -52,13 +52,17 @@ export function checkSkills(
 const recordStatement = defineStatement({
   name: 'record_skills_of_run',
   text: `
-    UPDATE runs SET skill_spec = ($2::text[])[1],
-      config = config || jsonb_build_object('skill_spec', ($2::text[])[1])
+    WITH before AS MATERIALIZED (SELECT config FROM run_requests WHERE run_id = $1), request AS (
+      UPDATE run_requests SET config = config || jsonb_build_object('skill_spec', ($2::text[])[1])
         || CASE WHEN config ? 'skills' THEN jsonb_build_object('skills', to_jsonb($2::text[])) ELSE '{}' END
-        || CASE WHEN config ? 'name' THEN '{}' ELSE jsonb_build_object('name', $3::text) END,
-      name = CASE WHEN config ? 'name' THEN name ELSE $3 END
-    WHERE id = $1 AND (skill_spec IS DISTINCT FROM ($2::text[])[1] OR NOT config ? 'name'
-      OR (config ? 'skills' AND config->'skills' <> to_jsonb($2::text[])))`,
+        || CASE WHEN config ? 'name' THEN '{}' ELSE jsonb_build_object('name', $3::text) END
+      FROM runs r
+      WHERE run_id = $1 AND r.id = $1 AND (r.skill_spec IS DISTINCT FROM ($2::text[])[1] OR NOT config ? 'name'
+      OR (config ? 'skills' AND config->'skills' <> to_jsonb($2::text[])))
+      RETURNING run_id
+    )
+    UPDATE runs SET skill_spec = ($2::text[])[1], name = CASE WHEN before.config ? 'name' THEN name ELSE $3 END
+    FROM before, request WHERE id = run_id`,
   row: {},
 });
 

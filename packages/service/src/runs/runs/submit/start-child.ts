@@ -37,7 +37,7 @@ import { type SubmitOutcome, submitRun } from './submit.ts';
 const readParent = defineStatement({
   name: 'read_parent_of_request',
   text: `SELECT config, model_id, rights, executor_kind AS kind, executor_uid AS uid, ${allowedSeconds('runs.id')} - ${workedSeconds('runs.id')} AS seconds_left
-    FROM runs WHERE id = $1`,
+    FROM runs JOIN run_requests ON run_id = id WHERE id = $1`,
   row: {
     config: json<AmbientAgentConfig>(),
     model_id: text(),

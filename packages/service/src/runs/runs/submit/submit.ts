@@ -24,6 +24,7 @@ import { noticeCreated } from '../../executions/tracing/notice.ts';
 import { countQueued } from '../../executions/transitions/transition.ts';
 import { attachmentParameters, insertAttachmentsOf } from '../../files/attachments/insert.ts';
 import { enqueueDeliveries, tellSubscribers } from '../../subscriptions/enqueue.ts';
+import { createdRecord, insertRuns, toRecord } from '../columns.ts';
 import { type ChildRefusal, refuseChild } from '../tree/admit-child.ts';
 import type { NewRun } from './new-run.ts';
 import {
@@ -49,22 +50,9 @@ const defineInsert = (name: string, more: string, told = '') =>
     name,
     text: `
     WITH input AS (
-      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(
-        id uuid, execution_id uuid, team_id uuid, title text, prompt text, config jsonb, name text, model_id text, harness text,
-        environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, creator_kind text, creator_uid text,
-        executor_kind text, executor_uid text, mode text, parent_run_id uuid, ancestor_ids jsonb, schedule_id uuid,
-        schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean, answer_id uuid, answer_principal text, answer_hash text, answer jsonb,
-        ${creationEntryColumns})
-    ), run AS (
-      INSERT INTO runs (id, team_id, state, title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
-        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id, ancestor_ids, schedule_id, schedule_name,
-        schedule_cron, metadata, conversation_id, contents, rights, current_execution_id)
-      SELECT id, team_id, 'QUEUED', title, prompt, config, name, model_id, harness, environment_id, environment_revision, skill_spec,
-        worker_host, source, creator_kind, creator_uid, executor_kind, executor_uid, mode, parent_run_id,
-        ARRAY(SELECT jsonb_array_elements_text(ancestor_ids)::uuid), schedule_id, schedule_name, schedule_cron, metadata, conversation_id,
-        contents, rights, execution_id
-      FROM input
-    ), execution AS (${queueFirstExecutions('input')}
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(${createdRecord}, creation jsonb, waits_for_place boolean,
+        answer_id uuid, answer_principal text, answer_hash text, answer jsonb, ${creationEntryColumns})
+    ), ${insertRuns('input')}, execution AS (${queueFirstExecutions('input')}
     ), event AS (${insertCreationEvents('input')}
     ), delivery AS (${enqueueDeliveries('run.created', 'QUEUED', `(SELECT *, ${creationSeq} AS event_seq FROM input)`)}
     ), ${more}
@@ -92,34 +80,19 @@ const creationPayload = ({ rights: { withheld } }: NewRun) =>
   withheld.length > 0 ? { withheld: withheld.map(toWithheldRight) } : undefined;
 
 const toRow = (run: NewRun) => ({
-  id: run.id,
-  execution_id: randomUUIDv7(),
-  team_id: run.teamId,
-  title: run.title,
-  prompt: run.prompt,
-  config: run.config,
-  name: run.name,
-  model_id: run.modelId,
-  harness: run.harness,
-  environment_id: run.environmentId,
-  environment_revision: run.environmentRevision,
-  skill_spec: run.skillSpec,
-  worker_host: run.workerHost,
-  source: run.source,
-  creator_kind: run.creator.kind,
-  creator_uid: run.creator.uid,
-  executor_kind: run.executor.kind,
-  executor_uid: run.executor.uid,
-  mode: run.mode,
-  parent_run_id: run.parentRunId,
-  ancestor_ids: run.ancestorIds,
-  schedule_id: run.schedule?.id,
-  schedule_name: run.schedule?.name,
-  schedule_cron: run.schedule?.cronSchedule,
-  metadata: run.metadata,
-  conversation_id: run.conversationId ?? randomUUIDv7(),
-  contents: run.contents,
-  rights: run.rights,
+  ...toRecord({
+    ...run,
+    creatorKind: run.creator.kind,
+    creatorUid: run.creator.uid,
+    executorKind: run.executor.kind,
+    executorUid: run.executor.uid,
+    ...(run.schedule === undefined
+      ? {}
+      : { scheduleId: run.schedule.id, scheduleName: run.schedule.name, scheduleCron: run.schedule.cronSchedule }),
+    conversationId: run.conversationId ?? randomUUIDv7(),
+    currentExecutionId: randomUUIDv7(),
+    isOfFactory: run.contents.some(({ kind }) => kind === 'definition'),
+  }),
   creation: creationPayload(run),
   waits_for_place: run.waitsForPlace ?? false,
   ...creationEntryOf(run.by),

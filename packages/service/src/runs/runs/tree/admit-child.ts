@@ -11,8 +11,9 @@ import {
   text,
   uuid,
 } from '../../../platform/store/database/statement.ts';
+import { isBelow } from '../../executions/descendants.ts';
 import type { Attempt } from '../../executions/run-tokens/attempt.ts';
-import type { Phase } from '../../executions/transitions/transition.ts';
+import type { Phase } from '../../executions/transitions/phases.ts';
 
 /** Reasons why no child may be created for the parent. The last four occur only for requests of an agent, and are answered with 409. */
 export type ChildRefusal =
@@ -70,7 +71,7 @@ const countRelatives = defineStatement({
   name: 'count_relatives',
   text: `
     SELECT count(*) AS in_all, count(*) FILTER (WHERE is_live) AS in_tree, count(*) FILTER (WHERE is_live AND c.parent_run_id = $1) AS children
-    FROM runs p JOIN run_facets f ON f.team_id = p.team_id AND f.facet = 'ancestor:' || $2::uuid JOIN runs c ON c.id = f.run_id,
+    FROM runs p JOIN runs root ON root.id = $2 JOIN runs c ON ${isBelow('c', 'root')},
       LATERAL (SELECT c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AS is_live) l
     WHERE p.id = $1`,
   row: { in_all: integer, in_tree: integer, children: integer },

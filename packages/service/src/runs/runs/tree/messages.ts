@@ -21,7 +21,7 @@ import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { isPlanning } from '../../executions/plan-mode.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import type { Phase } from '../../executions/transitions/transition.ts';
+import type { Phase } from '../../executions/transitions/phases.ts';
 import { acceptFollowup } from '../follow-ups/accept.ts';
 import { findLackingRepository, findLackingRight } from '../follow-ups/lacking-right.ts';
 import { type ChildLimits, type ChildRefusal, refuseChild } from './admit-child.ts';

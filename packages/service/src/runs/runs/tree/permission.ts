@@ -38,9 +38,9 @@ export function narrowedChildRuns(
 const readConfig = defineStatement({
   name: 'read_child_runs_config',
   text: `
-    SELECT r.config, CASE WHEN EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id = $2 AND f.mode = 'orchestrate')
+    SELECT q.config, CASE WHEN EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id = $2 AND f.mode = 'orchestrate')
       THEN 'orchestrate' ELSE r.mode END AS mode
-    FROM runs r WHERE r.id = $1`,
+    FROM runs r JOIN run_requests q ON q.run_id = r.id WHERE r.id = $1`,
   row: { config: json<AmbientAgentConfig>(), mode: nullable(text<RunMode>()) },
 });
 

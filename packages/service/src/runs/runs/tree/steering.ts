@@ -29,14 +29,14 @@ const readSteering = defineStatement({
         SELECT r.parent_run_id AS id FROM runs r WHERE r.id = s.id AND r.parent_run_id IS NOT NULL
         UNION ALL SELECT f.created_by_uid::uuid FROM followups f WHERE f.run_id = s.id AND f.created_by_kind = 'run') x
     )
-    SELECT s.id, r.id IS NULL AS is_gone, coalesce(r.contents, '[]') AS contents, ${acceptorsOfText('s.id')} AS accepted_by,
+    SELECT s.id, r.id IS NULL AS is_gone, coalesce(q.contents, '[]') AS contents, ${acceptorsOfText('s.id')} AS accepted_by,
       CASE WHEN r.id IS NOT NULL THEN jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) END AS executor,
-      CASE WHEN r.rights IS NULL AND r.id IS NOT NULL
+      CASE WHEN q.rights IS NULL AND r.id IS NOT NULL
         THEN jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) END AS creator,
       coalesce((SELECT jsonb_agg(DISTINCT jsonb_build_object('author', w.author, 'excerpt', left(f.message, ${excerptLength}), 'accepted_by', ${acceptorsOfText('f.id')}))
         FROM followups f CROSS JOIN LATERAL jsonb_array_elements(${authorsOfFollowup('f')}) w (author)
         WHERE f.run_id = s.id), '[]') AS texts
-    FROM steering s LEFT JOIN runs r ON r.id = s.id`,
+    FROM steering s LEFT JOIN runs r ON r.id = s.id LEFT JOIN run_requests q ON q.run_id = r.id`,
   row: {
     id: uuid,
     /** The run was deleted, so its authors are unknown. */

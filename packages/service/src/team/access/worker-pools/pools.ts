@@ -30,7 +30,7 @@ export const nameOfPool = (uid: string): string => uid.slice(0, uid.indexOf('@')
  * SQL: the contents of the pool that executes the run, one for each author of texts that neither the run's executor wrote nor the
  * revision contains with which the run was created. NULL if there are none. The pool may have been created after the run, deleted and
  * created again by another owner, or have got connectors. Changes of the pool after the assignment do not count. `run` and `execution` are
- * names of rows of `runs` and `executions`.
+ * names of rows of `runs` and `executions`; `q` is the row of `run_requests`.
  */
 export const unexpectedPool = (run: string, execution: string): string => `(
   SELECT jsonb_agg(jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision, 'author', w.author, 'accepted', false))
@@ -42,7 +42,7 @@ export const unexpectedPool = (run: string, execution: string): string => `(
   ) p
   CROSS JOIN LATERAL (
     SELECT DISTINCT a.author FROM texts_that_differ(p.texts, (
-      SELECT b.texts FROM jsonb_array_elements(${run}.contents) e
+      SELECT b.texts FROM jsonb_array_elements(q.contents) e
       JOIN content_revisions b ON b.kind = 'worker_pool' AND b.uid = p.uid AND b.revision = (e->>'revision')::integer
       WHERE e->>'kind' = 'worker_pool' AND e->>'uid' = p.uid LIMIT 1)) t
     CROSS JOIN LATERAL jsonb_array_elements(t.authors) AS a (author)

@@ -28,9 +28,9 @@ interface Limits {
 const readLimitsStatement = defineStatement({
   name: 'read_budget_limits',
   text: `
-    SELECT (SELECT coalesce(jsonb_agg(jsonb_build_object('id', r.id, 'cost', ${numberOf('r.config', 'max_cost_usd')},
-          'turns', ${numberOf('r.config', 'max_turns')}) ORDER BY r.id), '[]')
-        FROM runs r WHERE r.id = ANY($1::uuid[]) AND r.config ?| ARRAY['max_cost_usd', 'max_turns']) AS runs,
+    SELECT (SELECT coalesce(jsonb_agg(jsonb_build_object('id', q.run_id, 'cost', ${numberOf('q.config', 'max_cost_usd')},
+          'turns', ${numberOf('q.config', 'max_turns')}) ORDER BY q.run_id), '[]')
+        FROM run_requests q WHERE q.run_id = ANY($1::uuid[]) AND q.config ?| ARRAY['max_cost_usd', 'max_turns']) AS runs,
       b.monthly_limit_usd::float8 AS monthly, b.credits::float8 AS credits
     FROM (SELECT) one LEFT JOIN team_budgets b ON b.team_id = $2`,
   row: { runs: json<Limits['runs']>(), monthly: nullable(float), credits: nullable(float) },
@@ -64,7 +64,7 @@ export async function hasCostLimit(
 const makeRunRows = defineStatement({
   name: 'make_run_spend',
   text: `
-    INSERT INTO run_spend (run_id) SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id ON CONFLICT DO NOTHING`,
+    INSERT INTO run_spend (run_id) SELECT run_id FROM run_requests WHERE run_id = ANY($1::uuid[]) ORDER BY run_id ON CONFLICT DO NOTHING`,
   row: {},
 });
 

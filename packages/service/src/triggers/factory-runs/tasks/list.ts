@@ -21,7 +21,8 @@ const sortValues = { created_at: 't.created_at', updated_at: changeOfTask } as c
  */
 const mayMatch = `($3::text[] IS NULL OR t.stage = ANY($3) OR 'CANCELLED' = ANY($3))
         AND ($7::timestamptz IS NULL OR t.updated_at > $7 OR t.conversation_id IN (
-          SELECT conversation_id FROM runs WHERE team_id = $1 AND state = 'CANCELLED' AND ended_at > $7))`;
+          SELECT conversation_id FROM runs WHERE team_id = $1 AND state = 'CANCELLED' AND ended_at > $7
+            AND (list_at > $7 OR id = ANY(ARRAY(SELECT run_id FROM executions WHERE team_id = $1 AND is_live)))))`;
 
 /** Defines the statement that reads a page in this order. $9, $10: the page begins after this sort value and UID. */
 function definePage(sort: keyof typeof sortValues, order: 'asc' | 'desc') {

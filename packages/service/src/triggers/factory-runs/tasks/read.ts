@@ -4,6 +4,7 @@ import { maxTaskOutputs } from '@runyard/contract/limits';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { isBelow } from '../../../runs/executions/descendants.ts';
 import { readNewestOutputs } from '../../../runs/files/artifacts/read.ts';
 import { fromTasks, readByUid, type TaskRow, taskColumns, taskRow, toTasks } from './task-row.ts';
 
@@ -31,8 +32,8 @@ const readRootConversation = defineStatement({
 const readRunsOfTree = defineStatement({
   name: 'read_runs_of_task',
   text: `
-    WITH own AS (SELECT id FROM runs WHERE team_id = $1 AND conversation_id = $2)
-    SELECT id FROM own UNION SELECT f.run_id FROM own JOIN run_facets f ON f.team_id = $1 AND f.facet = 'ancestor:' || own.id`,
+    WITH own AS (SELECT id, team_id FROM runs WHERE team_id = $1 AND conversation_id = $2)
+    SELECT id FROM own UNION SELECT r.id FROM own JOIN runs r ON ${isBelow('r', 'own')}`,
   row: { id: uuid },
 });
 
