@@ -1,6 +1,6 @@
 /** The problems that the OpenAPI document declares for each route. */
 import type { Allow } from '../wire/access.ts';
-import { errorCatalogue } from '../wire/error-catalogue.ts';
+import { errorExplanations } from '../wire/error-explanations.ts';
 import { checksNames, type Route } from '../wire/route.ts';
 
 const overRate =
@@ -8,7 +8,7 @@ const overRate =
 
 /** Returns the problems that depend only on the caller. */
 function accessProblems(allow: Allow): Record<number, string> {
-  const unauthenticated = errorCatalogue.authentication_required.explanation;
+  const unauthenticated = errorExplanations.authentication_required;
   if ('run' in allow) {
     const stopping = 'The execution is stopping: only its end can be reported';
     return { 401: unauthenticated, ...(allow.run === 'at_work' ? { 409: stopping } : {}) };
@@ -50,7 +50,7 @@ export function problems(route: Route): Record<number, string> {
     ...(answersFromMemory(route)
       ? {}
       : {
-          500: errorCatalogue.internal_error.explanation,
+          500: errorExplanations.internal_error,
           503: 'The database cannot be reached, or the disk of the service is full; Retry-After tells when to call again',
         }),
     ...route.errors,

@@ -1,4 +1,5 @@
 import { type ErrorKind, errorCatalogue } from '@runyard/contract/wire/error-catalogue';
+import { errorExplanations } from '@runyard/contract/wire/error-explanations';
 import { type ErrorCode, errorSlug } from '@runyard/contract/wire/errors';
 import { html, htmlPage, prose } from './html.ts';
 
@@ -12,7 +13,7 @@ export function errorPage(slug: string): string | null {
     title: kind.title,
     body: html`<main class="doc" id="main">
 <h1>${kind.title}</h1>
-<p>${prose(kind.explanation)}</p>
+<p>${prose(errorExplanations[code])}</p>
 <dl class="kv">
 <dt>Code</dt><dd><code>${code}</code></dd>
 <dt>HTTP status</dt><dd>${kind.status}</dd>
@@ -28,7 +29,7 @@ export function errorPage(slug: string): string | null {
 export function errorListPage(): string {
   const rows = (Object.entries(errorCatalogue) as [ErrorCode, ErrorKind][]).map(
     ([code, kind]) => html`<tr><td><a href="/errors/${errorSlug(code)}"><code>${code}</code></a></td>
-<td>${kind.status}</td><td>${kind.retryable ? 'yes' : 'no'}</td><td>${prose(kind.explanation)}</td></tr>`,
+<td>${kind.status}</td><td>${kind.retryable ? 'yes' : 'no'}</td><td>${prose(errorExplanations[code])}</td></tr>`,
   );
   return htmlPage({
     title: 'Errors',

@@ -3,6 +3,7 @@
 import type { Socket } from 'node:net';
 import { maxChangesOfAuthorPerDay, maxChangesPerDay } from '@runyard/contract/limits';
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
+import { errorExplanations } from '@runyard/contract/wire/error-explanations';
 import { errorSlug, type Problem } from '@runyard/contract/wire/errors';
 import { http } from '@runyard/system/node-http';
 import type { FastifyReply, FastifyRequest } from 'fastify';
@@ -29,7 +30,7 @@ export function problemOf(refusal: Refusal, baseUrl: string, path: string, trace
   const { detail } = refusal.options;
   const status = refusal.options.status ?? kind.status;
   // The contract requires `errors` on each 400. If no single member is wrong, the entry is about the whole request.
-  const whole = status === 400 ? [{ path: '', message: detail ?? kind.explanation }] : [];
+  const whole = status === 400 ? [{ path: '', message: detail ?? errorExplanations[refusal.code] }] : [];
   const errors = refusal.options.errors ?? whole;
   return {
     type: `${baseUrl}/errors/${errorSlug(refusal.code)}`,
