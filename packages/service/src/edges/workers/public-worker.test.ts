@@ -111,7 +111,9 @@ test('a public worker gets the run token as the key with which it reports its se
   const body = { event_uuid: 'u', event_name: 'setup_worker_job_create', timestamp: '2026-10-06T10:00:00Z' };
   const key = env_vars?.WARP_API_KEY ?? '';
   const headers = { 'x-warp-cloud-agent-id': runId };
-  expect((await service.request('POST', `/agent/runs/${runId}/client-events`, { key, body, headers })).status).toBe(202);
+  expect((await service.request('POST', `/agent/runs/${runId}/client-events`, { key, body, headers })).status).toBe(
+    202,
+  );
 });
 
 test('a closed execution proves that its sandbox is gone, so the next execution begins at once', async () => {
