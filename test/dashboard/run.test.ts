@@ -69,6 +69,12 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
       attachments: [{ file_name: 'rules.txt', mime_type: 'text/plain', data: 'VXA=' }],
     });
     await expect.poll(() => field.inputValue()).toBe('');
+    expect(await page.getByLabel('Mode:').inputValue()).toBe('normal');
+    await page.getByRole('link', { name: 'Conversation' }).click();
+    const queued = page.getByRole('region', { name: 'Queued message' });
+    await queued.getByText('src/tax.ts:2').waitFor();
+    expect(await queued.locator('.who').textContent()).toBe('AdministratorQueuedplanrules.txt');
+    await browser().picture('run-queued');
     expect(complaints).toEqual([]);
   });
 

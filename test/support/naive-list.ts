@@ -27,7 +27,7 @@ const conditions: Partial<Record<keyof ListRunsQuery, Condition>> = {
   source: (value, bind) => `r.source = ANY(${bind(value)}::text[])`,
   task_status: (value, bind) =>
     `EXISTS (SELECT FROM unnest(${bind(value)}::text[]) s WHERE CASE s
-      WHEN 'running' THEN ${working('r')} OR EXISTS (SELECT FROM runs d WHERE r.id = ANY(d.ancestor_ids) AND ${working('d')})
+      WHEN 'running' THEN ${working('r')} OR r.id IN (SELECT unnest(d.ancestor_ids) FROM runs d WHERE ${working('d')})
       WHEN 'failed' THEN r.state IN ('FAILED', 'ERROR') WHEN 'complete' THEN r.state = 'SUCCEEDED' ELSE upper(s) = r.state END)`,
   factory_uid: (value, bind) => `r.metadata->>'factory_uid' = ANY(${bind(value)}::text[])`,
   factory_only: () => `jsonb_path_exists(q.contents, '$[*] ? (@.kind == "definition")')`,

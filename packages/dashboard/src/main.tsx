@@ -16,9 +16,9 @@ import './styles/print.css';
 import { StrictMode } from 'react';
 import { createRoot } from 'react-dom/client';
 import { App } from './app/app.tsx';
+import { offerReload } from './parts/toast.tsx';
 
-// Load the page again if the file of a screen is missing, because the service has other files after an upgrade.
-addEventListener('vite:preloadError', () => location.reload());
+addEventListener('vite:preloadError', offerReload);
 
 const root = document.getElementById('root');
 if (root) {

@@ -1,4 +1,5 @@
 import type { AgentRequest, Decision } from '@runyard/contract/runs/approvals';
+import { decisionOpening } from '@runyard/contract/runs/decision-opening';
 
 /** The answer to a request. If both `decision` and `message` are absent, the request is still open. */
 export interface Answer {
@@ -14,11 +15,11 @@ export function decisionText(request: Omit<AgentRequest, 'request_id'>, { decisi
   const reasonText = message === undefined ? '' : ` The user's words: ${message}`;
   if (kind === 'question') {
     const short = decision === undefined ? '' : decision === 'approve' ? ' The answer is yes.' : ' The answer is no.';
-    return `You had asked: ${title}\n${`${short}${reasonText}`.trim() || 'Nobody has answered yet.'}`;
+    return `${decisionOpening}: ${title}\n${`${short}${reasonText}`.trim() || 'Nobody has answered yet.'}`;
   }
   const input = JSON.stringify(action?.input) ?? '';
   const inputNote = input === '' || input.length > maxInputLength ? '' : ` (input: ${input})`;
-  const requestText = `You had asked for permission${action ? ` to use ${action.name}` : ''}: ${title}${inputNote}`;
+  const requestText = `${decisionOpening} for permission${action ? ` to use ${action.name}` : ''}: ${title}${inputNote}`;
   switch (decision) {
     case 'approve':
       return `${requestText}\nThe user approved it.${reasonText} It has not been done yet: do it now, and continue with the task.`;

@@ -8,6 +8,7 @@ import { BlockedOn } from './approvals.ts';
 import { ArtifactItem } from './artifacts.ts';
 import { AmbientAgentConfig } from './config.ts';
 import { RequestUsage } from './request-usage.ts';
+import { RunMode } from './run-request.ts';
 import { RunExecutionLocation, RunSourceType, RunState } from './states.ts';
 
 /** Maximum number of characters of each text in a summary. */
@@ -87,6 +88,22 @@ export const ChildRunCounts = z
   })
   .meta({ id: 'ChildRunCounts', description: 'How many runs a run started' });
 
+/** Number of characters of a waiting message that an answer has. */
+export const waitingMessageLength = 2000;
+
+/** A follow-up that no agent has taken yet. */
+export const WaitingFollowup = z
+  .object({
+    followup_id: Uuid.describe('Id of the follow-up, as in the timeline'),
+    message: z.string().describe(`The first ${waitingMessageLength} characters of the message`),
+    mode: RunMode.optional(),
+    attachments: z.array(z.string()).describe('Names of its files'),
+    created_by: z.string().describe('UID of the person, the identity or the run that sent it'),
+    created_at: Timestamp.describe('When it arrived, RFC 3339 in UTC'),
+  })
+  .meta({ id: 'WaitingFollowup', description: 'A follow-up that waits until the agent can read it' });
+export type WaitingFollowup = z.infer<typeof WaitingFollowup>;
+
 /** One run, in full. */
 export const RunItem = z
   .object({
@@ -101,6 +118,10 @@ export const RunItem = z
       .describe(
         'The prompt as it was sent, followed by messages that arrived before the run began. Not in lists, and absent if the service itself wrote a part of the prompt',
       ),
+    waiting_followups: z
+      .array(WaitingFollowup)
+      .optional()
+      .describe('Follow-ups that the agent has not taken yet, oldest first. Not in lists; absent: none'),
     created_at: Timestamp.describe('When the run was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When the run last changed, RFC 3339 in UTC'),
     started_at: Timestamp.nullable().meta({ description: 'When the agent began to work on the prompt' }),

@@ -88,20 +88,17 @@ export function useBudget(isEnabled = true) {
   });
 }
 
-/** Reads the number of runs of the team that the filters select, and reads it again every 15 s. */
+/** Reads the number of runs of the team that the filters select. */
 export function useRunCount(query: Partial<RunCountsQuery>) {
   const client = useClient();
   const { team } = useSession();
   return useQuery({
     queryKey: ['counts', team.uid, query],
     queryFn: async () => await client.countRuns({ query }),
-    refetchInterval: 15_000,
   });
 }
 
-/**
- * Reads the automations that cannot fire, and counts them by the UID of their factory. Reads them again every minute.
- */
+/** Reads the automations that cannot fire, and counts them by the UID of their factory. */
 export function useFactoryProblems(): ReadonlyMap<string, number> {
   const client = useClient();
   const { team } = useSession();
@@ -112,8 +109,7 @@ export function useFactoryProblems(): ReadonlyMap<string, number> {
         const page = await client.listTeamAutomations({ query: { limit: 100, ...cursor } });
         return { things: page.automations, next: page.page_info.next_cursor };
       }),
-    staleTime: 30_000,
-    refetchInterval: 60_000,
+    staleTime: 60_000,
   });
   const counts = new Map<string, number>();
   for (const { factory_uid: uid, problems = [] } of data ?? [])

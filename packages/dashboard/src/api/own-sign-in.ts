@@ -4,6 +4,9 @@
  */
 import { keep, readKept } from './kept.ts';
 
+/** The text before the code in the fragment of a one-time link. Browsers do not send the fragment to a server. */
+export const signInFragment = 'sign-in=';
+
 /** Remembers that the person signed in on this page, or has agreed to the session. `uid` names the session. */
 export const rememberSession = (uid: string): void => keep('session', uid);
 

@@ -1,13 +1,17 @@
 import { QueryClient, QueryClientProvider } from '@tanstack/react-query';
 import { RouterProvider } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
 import { isSoonPassing, waitOf } from '../api/problem.ts';
-import { Toasts } from '../parts/toast.tsx';
+import { slowRead } from '../api/slow-reads.ts';
 import { makeRouter } from './router.tsx';
+
+const Toasts = lazy(async () => ({ default: (await import('../parts/toasts.tsx')).Toasts }));
 
 const queries = new QueryClient({
   defaultOptions: {
     queries: {
       staleTime: 5_000,
+      refetchInterval: slowRead,
       retry: (failures, error) => isSoonPassing(error) && failures < 5,
       retryDelay: waitOf,
     },
@@ -23,7 +27,9 @@ for (const { routeId } of router.matchRoutes(router.latestLocation))
 export const App = () => (
   <QueryClientProvider client={queries}>
     <RouterProvider router={router} />
-    <Toasts />
+    <Suspense>
+      <Toasts />
+    </Suspense>
   </QueryClientProvider>
 );
 

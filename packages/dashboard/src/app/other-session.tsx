@@ -1,6 +1,7 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { dropDrafts } from '../api/drafts.ts';
 import { clientOf } from '../api/session.ts';
 import type { SessionAnswer } from './signed-in.tsx';
 
@@ -10,6 +11,7 @@ export function OtherSession({ answer, agree }: { answer: SessionAnswer; agree: 
   const navigate = useNavigate();
   const signOut = async () => {
     await clientOf(answer.csrf_token ?? '').endBrowserSession();
+    dropDrafts();
     queries.removeQueries({ queryKey: ['session'] });
     await navigate({ to: '/sign-in' });
   };

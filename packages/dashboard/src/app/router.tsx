@@ -11,6 +11,7 @@ import {
   redirect,
   retainSearchParams,
 } from '@tanstack/react-router';
+import { signInFragment } from '../api/own-sign-in.ts';
 import { statusOf } from '../api/problem.ts';
 import { isSignedOut, teamParameter } from '../api/session.ts';
 import { NotFound } from '../frame/not-found.tsx';
@@ -47,7 +48,9 @@ const shell = createRoute({
       // The person is not in the team of the address. Do not show whether this team exists.
       if (team !== undefined && statusOf(error) === 403) throw notFound();
       if (!isSignedOut(error)) throw error;
-      const next = location.pathname + location.searchStr;
+      // The sign-in page itself takes the code of a one-time link from the fragment.
+      const hash = location.hash === '' || location.hash.startsWith(signInFragment) ? '' : `#${location.hash}`;
+      const next = location.pathname + location.searchStr + hash;
       throw redirect({ to: '/sign-in', search: { next }, hash: location.hash, replace: true });
     }
   },

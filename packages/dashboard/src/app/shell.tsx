@@ -1,13 +1,15 @@
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, type LinkProps, useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useState, useSyncExternalStore } from 'react';
 import { useFactoryProblems, useRunCount } from '../api/lists.ts';
 import { useClient, useMay, useSession } from '../api/session.ts';
+import { useTeamEvents } from '../api/stream.ts';
 import { DrawerContext } from '../frame/menu-button.tsx';
 import { switchTheme } from '../frame/theme.ts';
 import { Icon, type IconName } from '../parts/icon.tsx';
 import { keyText, useKeys } from '../parts/keys.ts';
+import { useSoon } from '../parts/soon.ts';
 import { PersonMenu, TeamMenu } from './team-menu.tsx';
 
 const Palette = lazy(async () => ({ default: (await import('../screens/palette/palette.tsx')).Palette }));
@@ -139,16 +141,21 @@ const Problems = ({ count }: { count: number | undefined }) =>
     </span>
   );
 
+/** All events that arrive within this number of milliseconds cause only one count of the runs. */
+const countMs = 1_000;
+
 /** Returns the number of runs that wait for an answer and of revisions that wait for the person's acceptance. */
 function useWaiting(): number {
   const { team } = useSession();
   const client = useClient();
   const runs = useRunCount({ state: ['BLOCKED'] });
+  const queries = useQueryClient();
+  const readSoon = useSoon(() => void queries.invalidateQueries({ queryKey: ['counts', team.uid] }), countMs);
+  useTeamEvents(({ type }) => type === 'state' && readSoon(), readSoon);
   const acceptances = useQuery({
     queryKey: ['waiting', team.uid],
     queryFn: async () => await client.countAcceptances({}),
     enabled: useMay('member'),
-    refetchInterval: 15_000,
   });
   return (runs.data?.total ?? 0) + (acceptances.data?.waiting ?? 0);
 }

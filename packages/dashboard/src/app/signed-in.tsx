@@ -3,6 +3,7 @@ import { queryOptions, useQuery, useQueryClient } from '@tanstack/react-query';
 import { Outlet, useNavigate, useRouter, useSearch } from '@tanstack/react-router';
 import { lazy, Suspense, useEffect, useMemo, useState } from 'react';
 import type { z } from 'zod';
+import { dropDrafts } from '../api/drafts.ts';
 import { isOwnSession, rememberSession } from '../api/own-sign-in.ts';
 import { clientOf, isSignedOut, type Session, SessionContext, teamParameter } from '../api/session.ts';
 import { openTeamStream } from '../api/stream.ts';
@@ -65,6 +66,7 @@ function WithSession({ answer }: { answer: SessionAnswer }) {
     };
   }, [answer]);
   useEffect(() => () => session?.events.close(), [session]);
+  useEffect(() => dropDrafts(answer.user.uid), [answer.user.uid]);
   useEffect(() => {
     // Go to the sign-in page if a request gets 401, because the session has then ended.
     return queries.getQueryCache().subscribe(({ type, query }) => {

@@ -1,6 +1,7 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
+import { dropDrafts } from '../api/drafts.ts';
 import { clientOf, useSession } from '../api/session.ts';
 import { initials } from '../parts/format.ts';
 import { Icon } from '../parts/icon.tsx';
@@ -39,6 +40,7 @@ export function PersonMenu() {
   const leave = async (everywhere: boolean) => {
     const client = clientOf(csrfToken);
     await (everywhere ? client.endBrowserSessions() : client.endBrowserSession());
+    dropDrafts();
     queries.clear();
     await navigate({ to: '/sign-in' });
   };

@@ -8,6 +8,7 @@ import { MenuButton } from './menu-button.tsx';
  */
 export function Page({
   title,
+  tab = title,
   crumbs,
   status,
   actions,
@@ -15,13 +16,15 @@ export function Page({
   children,
 }: {
   title: string;
+  /** Title of the browser's tab. Default: the title. */
+  tab?: string;
   crumbs?: ReactNode;
   status?: ReactNode;
   actions?: ReactNode;
   tabs?: ReactNode;
   children: ReactNode;
 }) {
-  useTitle(title);
+  useTitle(tab);
   return (
     <>
       <header>

@@ -83,9 +83,13 @@ export function Form({
     }),
     [error],
   );
-  // Put the focus on the first field with a fault, so that a screen reader reads the fault.
+  const problem = useRef<HTMLDivElement>(null);
+  // Put the focus on the first field with a fault, so that a screen reader reads the fault. Without such a field, show the problem.
   useEffect(() => {
-    if (error !== undefined) form.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+    if (error === undefined) return;
+    const field = form.current?.querySelector<HTMLElement>('[aria-invalid="true"]');
+    if (field) field.focus();
+    else problem.current?.scrollIntoView({ block: 'nearest' });
   }, [error]);
   const submit = async (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
@@ -109,7 +113,11 @@ export function Form({
     <FormContext value={state}>
       <form ref={form} id={id} className={className} onSubmit={(event) => void submit(event)} onKeyDown={onKeyDown}>
         {children}
-        {!isAtFields && <Problem error={error} />}
+        {!isAtFields && error !== undefined && (
+          <div ref={problem}>
+            <Problem error={error} />
+          </div>
+        )}
       </form>
     </FormContext>
   );

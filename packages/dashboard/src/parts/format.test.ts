@@ -1,4 +1,5 @@
 import { afterEach, expect, test, vi } from 'vitest';
+import { aboutOf } from './format.ts';
 
 const zone = process.env.TZ;
 afterEach(() => {
@@ -37,4 +38,9 @@ test('the cost of requests without a price is not known, and a run without reque
     'not known',
     '$1.50',
   ]);
+});
+
+test('an estimate is never below the amount that is its beginning', () => {
+  for (const usd of [0.4, 9.99, 12.4, 1200.01]) expect(aboutOf(usd)).toBeGreaterThanOrEqual(usd);
+  expect([aboutOf(0.4), aboutOf(12.4)]).toEqual([0.4, 13]);
 });

@@ -119,3 +119,6 @@ export function initials(name: string): string {
   const letters = words.length > 1 ? [words[0], words.at(-1)] : [words[0]];
   return letters.map((word) => [...(word ?? '')][0]?.toUpperCase() ?? '').join('');
 }
+
+/** Returns an estimate of dollars without more digits than it is worth, but never less than the estimate, which has what was spent. */
+export const aboutOf = (usd: number): number => (usd < 10 ? usd : Math.ceil(usd));

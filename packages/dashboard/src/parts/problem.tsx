@@ -1,5 +1,6 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { type Failure, failureOf } from '../api/problem.ts';
+import { isSignedOut } from '../api/session.ts';
 import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
 import { useNow } from './time.tsx';
@@ -12,7 +13,7 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
     <div className="note bad" role="alert">
       <Icon name="warn" />
       <div className="stack s1 grow">
-        <p>{visibleText(failure.detail)}</p>
+        <p>{isSignedOut(error) ? 'Your session has ended.' : visibleText(failure.detail)}</p>
         {[...failure.members].map(([path, { message }]) => (
           <p key={path} className="small">
             <code>{visibleText(path)}</code> {visibleText(message)}
@@ -33,6 +34,11 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
           {failure.traceId && <CopyButton text={failure.traceId} what={`Copy trace id ${failure.traceId}`} />}
         </p>
       </div>
+      {isSignedOut(error) && (
+        <a className="btn sm" href={`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`}>
+          Sign in
+        </a>
+      )}
       {onRetry && failure.isRetryable && <Retry run={onRetry} at={failure.retryAt} />}
     </div>
   );

@@ -1,26 +1,26 @@
-import { visibleText } from '@runyard/contract/wire/visible';
-import { useSyncExternalStore } from 'react';
-import { Icon } from './icon.tsx';
-import { keyText, useKeys } from './keys.ts';
+/** The message that the page shows for a short time. `toasts.tsx` shows it. */
 
 interface Toast {
   readonly id: number;
   readonly text: string;
   readonly undo: (() => void) | undefined;
+  /** True: the message stays until it is closed, and its button loads the page again. */
+  readonly reloads?: true;
 }
 
 let toast: Toast | undefined;
 let timer: ReturnType<typeof setTimeout> | undefined;
 const listeners = new Set<() => void>();
 
-function set(next: Toast | undefined): void {
+export function setToast(next: Toast | undefined): void {
   toast = next;
   for (const listener of listeners) listener();
 }
 
-function restart(): void {
+export function restart(): void {
   clearTimeout(timer);
-  timer = setTimeout(() => set(undefined), 6000);
+  if (toast?.reloads) return;
+  timer = setTimeout(() => setToast(undefined), 6000);
 }
 
 /**
@@ -28,46 +28,28 @@ function restart(): void {
  * longer be on the page.
  */
 export function showToast(text: string, undo?: () => void): void {
-  set({ id: (toast?.id ?? 0) + 1, text, undo });
+  setToast({ id: (toast?.id ?? 0) + 1, text, undo });
   restart();
 }
 
-const subscribe = (listener: () => void): (() => void) => {
+/**
+ * Offers to load the page again, after the file of a screen could not be loaded, because the service has other files after an upgrade. The
+ * page does not load by itself, because the person may be typing.
+ */
+export function offerReload(): void {
+  clearTimeout(timer);
+  setToast({
+    id: 0,
+    text: '',
+    undo: undefined,
+    reloads: true,
+  });
+}
+
+export const subscribe = (listener: () => void): (() => void) => {
   listeners.add(listener);
   return () => listeners.delete(listener);
 };
 
-/** Shows the messages of `showToast`. A message does not disappear while the pointer or the focus is on it. */
-export function Toasts() {
-  const shown = useSyncExternalStore(subscribe, () => toast);
-  const undo = () => {
-    shown?.undo?.();
-    set(undefined);
-  };
-  useKeys([{ key: 'mod+z', does: 'Undo the action of the message', run: () => shown?.undo && undo() }]);
-  return (
-    <div role="status">
-      {shown && (
-        // biome-ignore lint/a11y/noStaticElementInteractions: it only stops the time
-        <div
-          className="toast"
-          key={shown.id}
-          onPointerEnter={() => clearTimeout(timer)}
-          onPointerLeave={restart}
-          onFocus={() => clearTimeout(timer)}
-          onBlur={restart}
-        >
-          <span>{visibleText(shown.text)}</span>
-          {shown.undo && (
-            <button type="button" className="btn sm" onClick={undo}>
-              Undo <kbd>{keyText('mod+z')}</kbd>
-            </button>
-          )}
-          <button type="button" className="btn ghost sm icon" aria-label="Close message" onClick={() => set(undefined)}>
-            <Icon name="x" small />
-          </button>
-        </div>
-      )}
-    </div>
-  );
-}
+export const shownToast = (): Toast | undefined => toast;
+export const stopTimer = (): void => clearTimeout(timer);

@@ -102,6 +102,8 @@ export async function renderMarkdown(text: string, signal: AbortSignal): Promise
     ALLOWED_TAGS: [...allowed.ALLOWED_TAGS],
     ALLOWED_ATTR: [...allowed.ALLOWED_ATTR],
   });
+  // A list item needs the direction itself, so that its marker is at the side of its text.
+  for (const item of fragment.querySelectorAll('li')) item.dir = 'auto';
   for (const link of fragment.querySelectorAll('a')) {
     link.target = '_blank';
     link.rel = 'noopener noreferrer nofollow';

@@ -63,7 +63,7 @@ export function AgentsScreen() {
           </div>
           <p className="mut">
             A run or an agent key that acts as one gets its model, environment, skills and secrets. The same in a
-            terminal: <code>bin/runyard identities create</code>.
+            terminal: <code>bin/runyard identities create FILE</code>.
           </p>
           <Problem error={identities.error} onRetry={() => void identities.refetch()} />
           {identities.isPending && <SkeletonRows count={3} />}

@@ -74,6 +74,7 @@ export function FilterTest({
     },
     enabled: last === undefined && Object.keys(filter).length > 0 && (deliveryId !== '' || typed !== undefined),
     retry: false,
+    refetchInterval: false,
     placeholderData: (before) => before,
   });
   const tested = last === undefined ? test.data : undefined;

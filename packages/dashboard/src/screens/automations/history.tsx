@@ -35,7 +35,6 @@ export function History({ factoryUid, automation }: { factoryUid: string; automa
   const automationUid = automation.uid;
   const { data, error } = useQuery({
     queryKey: ['automation', automationUid, 'history'],
-    refetchInterval: 15_000,
     queryFn: async () => {
       const [{ fires }, { deliveries }] = await Promise.all([
         client.listAutomationFires({ params: { factoryUid, automationUid }, query: { limit: mostFires } }),

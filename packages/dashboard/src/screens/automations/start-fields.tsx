@@ -1,8 +1,9 @@
 import type { Automation } from '@runyard/contract/automations/automations';
 import { overlapPolicies } from '@runyard/contract/wire/choices';
 import { useQuery } from '@tanstack/react-query';
-import { useEnvironments, useModels } from '../../api/lists.ts';
+import { useEnvironments } from '../../api/lists.ts';
 import { useClient } from '../../api/session.ts';
+import { useUsableModels } from '../../api/usable-models.ts';
 import { ExecutorField, takeOverOf } from '../../parts/executor-field.tsx';
 import { memberOf, SelectField, TextField, textOf } from '../../parts/form.tsx';
 
@@ -19,7 +20,7 @@ export function StartFields({ factoryUid, automation }: { factoryUid: string; au
     queryKey: ['factory', factoryUid],
     queryFn: async () => await client.getFactory({ params: { factoryUid } }),
   });
-  const models = useModels();
+  const models = useUsableModels();
   const environments = useEnvironments();
   const { agent, config, overlap, concurrency_key: group, executor } = automation ?? {};
   const agents = (factory.data?.agents ?? []).map(({ name }): Option => [name, name]);

@@ -54,7 +54,7 @@ export function EnvironmentsScreen() {
       ) : data.length === 0 && !isNew ? (
         <Empty
           title="No environment yet"
-          command="bin/runyard environments create --name web --repo owner/repo --setup 'npm ci'"
+          command="echo '{&quot;config&quot;: {&quot;name&quot;: &quot;web&quot;}}' | bin/runyard environments create -"
         >
           An environment names the repositories to clone, the commands that set them up, and the hosts that a sandbox
           may reach.

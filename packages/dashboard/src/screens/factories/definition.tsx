@@ -32,8 +32,8 @@ export function Definition({ factoryUid, name }: { factoryUid: string; name: str
   return (
     <div className="wide">
       <p className="mut">
-        The factory as files. Keep them in a repository, and apply them with <code>bin/runyard factories apply</code>,
-        let the factory follow the repository, or paste them here.
+        The factory as files. Keep them in a repository, and apply them with{' '}
+        <code>bin/runyard factory apply FOLDER</code>, let the factory follow the repository, or paste them here.
       </p>
       {!isNone && <Problem error={error} />}
       {!isPending && (

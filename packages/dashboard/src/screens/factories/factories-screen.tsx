@@ -63,7 +63,7 @@ export function FactoriesScreen() {
         <NewFactory />
         {data === undefined && !error && <SkeletonRows count={4} />}
         {data?.length === 0 && (
-          <Empty title="No factory yet" command="bin/runyard factories create Billing">
+          <Empty title="No factory yet" command="bin/runyard factory create Billing">
             A factory holds webhooks, which receive events of Stripe, GitHub, Sentry or your own systems, and
             automations, which start runs of its agents for those that match.
           </Empty>

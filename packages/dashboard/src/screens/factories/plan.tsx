@@ -51,7 +51,7 @@ function Change({ change: { kind, name, action, members } }: { change: FactoryCh
         <Icon name={icons[action]} small className={colour} />
         <span>
           <span className={`md ${colour}`}>{words[action]}</span>
-          {` the ${kind} ${visibleText(name)}`}
+          {` the ${kind === name ? '' : `${kind} `}${visibleText(name)}`}
         </span>
       </div>
       {members && (

@@ -38,6 +38,7 @@ export function Source({ factoryUid }: { factoryUid: string }) {
     enabled: may && source.isSuccess,
     retry: false,
     refetchOnWindowFocus: false,
+    refetchInterval: false,
   });
   const apply = () =>
     attempt(async () => {
@@ -47,10 +48,7 @@ export function Source({ factoryUid }: { factoryUid: string }) {
     });
   if (statusOf(source.error) === 404)
     return (
-      <Empty
-        title="The factory follows no repository"
-        command="bin/runyard factories source set FACTORY --repository owner/repo"
-      >
+      <Empty title="The factory follows no repository" command="bin/runyard factory source set FACTORY owner/repo">
         A factory that follows a branch applies each commit that changes its files, and says where it differs.
       </Empty>
     );

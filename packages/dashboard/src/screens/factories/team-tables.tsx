@@ -43,7 +43,6 @@ export function useTeamThings(factoryUid?: string): {
         const page = await client.listTeamAutomations({ query: { ...query, ...cursor } });
         return { things: page.automations, next: page.page_info.next_cursor };
       }),
-    refetchInterval: 30_000,
   });
   const readSoon = useSoon(() => void queries.invalidateQueries({ queryKey }), pauseMs);
   useDeliveries(({ factory_uid: uid }) => {

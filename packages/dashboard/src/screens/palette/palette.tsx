@@ -127,6 +127,7 @@ export function Palette({ close }: { close: () => void }) {
     queryKey: ['palette', session.team.uid, asked.mark, asked.words],
     queryFn: async () => await findThings(session, asked.words, asked.mark && marks[asked.mark]),
     enabled: asked.words.length > 1 && asked.mark !== '>',
+    refetchInterval: false,
     // Keep the options of the words before, but not those of another mark.
     placeholderData: (before, query) => (query?.queryKey[2] === asked.mark ? before : undefined),
   });

@@ -4,6 +4,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient } from '../../api/session.ts';
+import { slowMs } from '../../api/slow-reads.ts';
 import { Diff, readPatch } from '../../parts/diff.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText } from '../../parts/format.ts';
@@ -22,7 +23,7 @@ export function Changes({ run, comment }: { run: RunItem; comment: (text: string
   const { data, error, isPending, refetch } = useQuery({
     queryKey: ['changes', run.run_id, run.state],
     queryFn: async () => await client.getRunChanges({ params: { runId: run.run_id } }),
-    refetchInterval: ({ state }) => (state.data?.is_live ? liveMs : false),
+    refetchInterval: ({ state }) => (state.data?.is_live ? liveMs : slowMs),
     placeholderData: (before) => before,
   });
   if (error)
@@ -39,7 +40,7 @@ export function Changes({ run, comment }: { run: RunItem; comment: (text: string
       <div className="flow">
         <p className="small dim">
           {data.as_of === undefined ? (
-            'The sandbox has reported no changes.'
+            'No changes are known: the sandbox has reported none. It compares only files in git repositories.'
           ) : (
             <>
               As of <Ago time={data.as_of} />
@@ -50,7 +51,7 @@ export function Changes({ run, comment }: { run: RunItem; comment: (text: string
         {data.as_of !== undefined && repositories.length === 0 && (
           <p className="mut">
             {data.repositories.length === 0
-              ? 'The workspace has no git repository.'
+              ? 'The workspace has no git repository, so its files are not compared.'
               : 'No file differs from the commits that were cloned.'}
           </p>
         )}

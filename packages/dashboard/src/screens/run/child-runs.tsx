@@ -4,6 +4,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useClient } from '../../api/session.ts';
+import { slowMs } from '../../api/slow-reads.ts';
 import { countText, dollarText } from '../../parts/format.ts';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Lasting } from '../../parts/time.tsx';
@@ -23,7 +24,7 @@ export function useChildRuns(run: RunItem): readonly RunItem[] {
         })
       ).runs,
     refetchInterval: ({ state }) =>
-      !isTerminal(run.state) || state.data?.some((child) => !isTerminal(child.state)) ? 5_000 : false,
+      !isTerminal(run.state) || state.data?.some((child) => !isTerminal(child.state)) ? 5_000 : slowMs,
   });
   return data ?? [];
 }

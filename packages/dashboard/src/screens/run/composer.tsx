@@ -2,12 +2,13 @@ import type { FollowupAttachment } from '@runyard/contract/runs/run-request';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react';
-import { useClient, useMay } from '../../api/session.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
 import { clockText, sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { keepDraft, readDraft } from './draft.ts';
 import { hasForeignTexts } from './facts.tsx';
 import styles from './run.module.css';
 
@@ -62,7 +63,9 @@ export function Composer({
   const may = useMay('member');
   const field = useRef<HTMLTextAreaElement>(null);
   const picker = useRef<HTMLInputElement>(null);
-  const [text, setText] = useState('');
+  const { person } = useSession();
+  const [text, setText] = useState(() => readDraft(person.uid, run.run_id));
+  useEffect(() => keepDraft(person.uid, run.run_id, text), [person.uid, run.run_id, text]);
   const [files, setFiles] = useState<readonly File[]>([]);
   const [mode, setMode] = useState<Mode>('normal');
   const [beginsAnew, setBeginsAnew] = useState(false);
@@ -109,6 +112,7 @@ export function Composer({
       key.current = undefined;
       setText('');
       setFiles([]);
+      setMode('normal');
       setBeginsAnew(false);
       await refresh();
     } catch (failure) {

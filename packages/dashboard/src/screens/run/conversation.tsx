@@ -1,11 +1,14 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { visibleText } from '@runyard/contract/wire/visible';
 import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react';
+import { useMembers } from '../../api/lists.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Block, WatchedBlocks } from './block.tsx';
 import { Entries } from './entries.tsx';
 import styles from './run.module.css';
+import { Turn } from './turn.tsx';
 import type { FollowedRun } from './use-run.ts';
 
 /**
@@ -50,10 +53,10 @@ export function Conversation({
   const isAtEnd = useRef(beginsAtEnd);
   /** The first visible entry when the reader asked for an older page, with its place on the screen. */
   const kept = useRef<{ readonly entry: Element; readonly top: number; until: number } | undefined>(undefined);
-  /** Number of entries when the reader left the end; undefined while the reader is at the end. */
+  /** Number of added entries when the reader left the end; undefined while the reader is at the end. */
   const [seen, setSeen] = useState(beginsAtEnd ? undefined : 0);
   const [error, setError] = useState<unknown>();
-  const fresh = seen === undefined ? 0 : story.count - seen;
+  const fresh = seen === undefined ? 0 : story.added - seen;
 
   // biome-ignore lint/correctness/useExhaustiveDependencies: an older page changes the story
   useLayoutEffect(() => {
@@ -91,8 +94,8 @@ export function Conversation({
       else if (scrollTop < before) isAtEnd.current = false;
       before = scrollTop;
       const isNowAtEnd = isAtEnd.current;
-      const { count } = source.view();
-      setSeen((earlier) => (isNowAtEnd ? undefined : (earlier ?? count)));
+      const { added } = source.view();
+      setSeen((earlier) => (isNowAtEnd ? undefined : (earlier ?? added)));
     };
     const letGo = () => {
       kept.current = undefined;
@@ -148,6 +151,7 @@ export function Conversation({
               </Block>
             ))}
           </WatchedBlocks>
+          <Waiting run={run} />
           {!isReading && story.count === 0 && (
             <section className="stack s2">
               <h2>Prompt, which no agent has begun</h2>
@@ -166,4 +170,26 @@ export function Conversation({
       )}
     </div>
   );
+}
+
+/** Shows the messages that the agent has not read yet, at the end of the conversation. */
+function Waiting({ run: { waiting_followups: waiting = [] } }: { run: RunItem }) {
+  const members = useMembers().data;
+  return waiting.map(({ followup_id: id, message, mode, attachments, created_by: by, created_at: at }) => (
+    <Turn key={id} at={at}>
+      <section className="ask-box mut" aria-label="Queued message">
+        <p className="who row wrap">
+          <span>{visibleText(members?.find(({ user }) => user.uid === by)?.user.display_name ?? by)}</span>
+          <span className="tag">Queued</span>
+          {mode !== undefined && <span className="tag">{mode}</span>}
+          {attachments.map((name, index) => (
+            <span key={index} className="chip">
+              {visibleText(name)}
+            </span>
+          ))}
+        </p>
+        <Markdown text={message} />
+      </section>
+    </Turn>
+  ));
 }

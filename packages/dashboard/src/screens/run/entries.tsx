@@ -1,5 +1,6 @@
 /** Shows the entries of a conversation: messages, actions and questions. */
 
+import { decisionOpening } from '@runyard/contract/runs/decision-opening';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { memo, useState } from 'react';
 import { useClient } from '../../api/session.ts';
@@ -57,6 +58,16 @@ const Shown = memo(function Shown({ entry, runId, author }: { entry: Entry; runI
 function Said({ entry, runId, author }: { entry: TextEntry; runId: string; author: string }) {
   if (entry.text.trim() === '') return null;
   const isPrompt = entry.role === 'user';
+  // The agent wrote this text for its harness. The decision itself stands at the request, with the name of the person.
+  if (isPrompt && entry.text.startsWith(decisionOpening))
+    return (
+      <Turn at={entry.at}>
+        <details className={styles.notice}>
+          <summary className="small dim">The agent continues after the decision</summary>
+          <Markdown text={entry.text} />
+        </details>
+      </Turn>
+    );
   return (
     <Turn at={entry.at}>
       {isPrompt ? (
@@ -146,7 +157,7 @@ function changeOf(entry: ActionEntry): { readonly before: string; readonly after
 }
 
 function Action({ entry, runId }: { entry: ActionEntry; runId: string }) {
-  const isOver = entry.state === 'completed' || entry.state === 'denied';
+  const isOver = ['completed', 'denied', 'interrupted'].includes(entry.state);
   const [isOpen, setOpen] = useState<boolean | undefined>();
   // The details of an action are open while the action runs and if it failed. After the reader has opened or closed the details, only the
   // reader's choice counts.
@@ -197,6 +208,7 @@ function ActionEnd({ entry }: { entry: ActionEntry }) {
   return (
     <>
       {entry.state === 'waiting' && <span className="waitc small">waits for an answer</span>}
+      {entry.state === 'interrupted' && <span className="dim small">interrupted</span>}
       {entry.state === 'denied' && <span className="badc small">denied</span>}
       {isBad && (
         <span className="badc small">{entry.exitCode === undefined ? 'failed' : `exit ${entry.exitCode}`}</span>

@@ -21,7 +21,9 @@ export interface ActionEntry {
   readonly name: string;
   readonly input: unknown;
   readonly output: string;
-  readonly state: ActionState | 'waiting';
+  readonly state: ActionState | 'waiting' | 'interrupted';
+  /** True: the turn or the sandbox ended before the action. */
+  readonly isInterrupted?: true;
   readonly exitCode?: number;
   readonly durationMs?: number;
   /** UID of the artifact with the whole output, if `output` is only a part. */
@@ -48,6 +50,29 @@ export interface NoticeEntry {
 }
 
 export type Entry = TextEntry | ActionEntry | RequestEntry | NoticeEntry;
+
+/** The state of an action after the last request to a person about it. */
+export type AskedState = 'waiting' | 'running' | 'denied';
+
+/** Returns true if the action is a question to a person, which waits from its beginning. */
+const asksPerson = ({ name }: ActionEntry): boolean => /(^|_)ask_user$/.test(name);
+
+/**
+ * Returns an action with the state that people see. The agent reports an action as failed if its turn or its sandbox ends first. Such an
+ * action waits while its request is open, although its sandbox rests. Returns other entries unchanged.
+ */
+export function withRequest(entry: Entry, asked: AskedState | undefined): Entry {
+  if (entry.kind !== 'action') return entry;
+  const isInterrupted =
+    entry.isInterrupted ??
+    (entry.state === 'failed' && entry.exitCode === undefined && entry.output.trimEnd().endsWith('[interrupted]'));
+  if (!isInterrupted)
+    return entry.state === 'running' || entry.state === 'waiting'
+      ? { ...entry, state: asked ?? (asksPerson(entry) ? 'waiting' : 'running') }
+      : entry;
+  const { durationMs: _, ...rest } = entry;
+  return { ...rest, isInterrupted, state: asked === undefined || asked === 'running' ? 'interrupted' : asked };
+}
 
 /** Returns a text unchanged, and any other value as JSON. */
 export const textOf = (value: unknown): string =>

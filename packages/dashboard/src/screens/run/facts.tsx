@@ -16,6 +16,7 @@ import { Ago } from '../../parts/time.tsx';
 import { Artifacts } from './artifacts.tsx';
 import { Denied, Pushes } from './network.tsx';
 import { Sandbox } from './sandbox.tsx';
+import { SetupSteps, setupSteps } from './why.tsx';
 import { Workspace } from './workspace.tsx';
 
 /** Shows the facts of a run beside its conversation. Facts without a value are not shown. */
@@ -32,6 +33,7 @@ export function Facts({
   const started = lastOf(events, 'agent_started');
   const ready = lastOf(events, 'worker_container_ready');
   const requested = config?.model_id;
+  const steps = setupSteps(events);
   return (
     <>
       <div className="sec">
@@ -40,7 +42,9 @@ export function Facts({
             <StateBadge state={run.state} />
           </Fact>
           <Fact name="Why">
-            {run.state !== 'BLOCKED' && run.status_message && visibleText(run.status_message.message)}
+            {!['BLOCKED', 'FAILED', 'ERROR'].includes(run.state) &&
+              run.status_message &&
+              visibleText(run.status_message.message)}
           </Fact>
           <Fact name="Retryable">
             {run.status_message?.retryable === undefined ? undefined : run.status_message.retryable ? 'yes' : 'no'}
@@ -141,6 +145,12 @@ export function Facts({
             )}
           </Fact>
         </dl>
+        {run.started_at !== null && steps.length > 0 && (
+          <details>
+            <summary className="dim small">Setup</summary>
+            <SetupSteps steps={steps} />
+          </details>
+        )}
         <details>
           <summary className="dim small">Configuration</summary>
           <JsonView value={config ?? {}} />

@@ -48,7 +48,7 @@ export function Preview({ uid, close }: { uid: string; close: () => void }) {
   const { data, error } = useQuery({
     queryKey: ['artifact', uid],
     queryFn: async () => await readContent(client, uid),
-    staleTime: 60_000,
+    staleTime: Number.POSITIVE_INFINITY,
   });
   return (
     <Dialog

@@ -93,8 +93,8 @@ const Runs = () => (
 /** Returns a short text that explains the state of this run. */
 function stateNote(run: RunItem): string {
   if (run.state === 'BLOCKED') return 'Waits for an answer';
-  if (run.state === 'FAILED' || run.state === 'ERROR')
-    return run.started_at === null ? 'before its agent began' : (run.status_message?.error_code ?? '');
+  // The conversation of a failed run begins with the reason.
+  if (run.state === 'FAILED' || run.state === 'ERROR') return run.started_at === null ? 'before its agent began' : '';
   return run.status_message?.message ?? '';
 }
 
@@ -115,6 +115,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
   return (
     <Page
       title={run.run_id.slice(0, 8)}
+      tab={run.title}
       crumbs={<Runs />}
       actions={<Toolbar run={run} attempt={attempt} refresh={refresh} open={setAction} />}
     >

@@ -130,3 +130,37 @@ test('live events are shown with the next frame of the browser, and after many e
     vi.useRealTimers();
   }
 });
+
+test('a step that waits for a person does not fail when its sandbox rests, and is interrupted after a late approval', () => {
+  const story = new Story();
+  const stopped = { ...running, state: 'failed', output: { text: '[interrupted]\n', duration_ms: 600_000 } };
+  const after = (answer = {}) => page(...begun, asks(answer), { ...text('', ''), content: [stopped] });
+  story.prepend(after());
+  const entryIn = (of: Story) => of.view().blocks.flatMap(({ entries }) => entries)[0];
+  expect(entryIn(story)).toMatchObject({ state: 'waiting' });
+  expect(entryIn(story)).not.toHaveProperty('durationMs');
+  const decided = new Story();
+  decided.prepend(after({ decision: 'approve', by: 'person' }));
+  expect(stateIn(decided)).toEqual(['interrupted']);
+});
+
+test('a question to a person waits, and does not run', () => {
+  const story = new Story();
+  story.prepend(page({ ...text('', ''), content: [{ ...action, name: 'ask_user' }] }, begun[1]));
+  expect(stateIn(story)).toEqual(['waiting']);
+});
+
+test('only entries after the first page count as new', () => {
+  const story = new Story();
+  story.prepend(page(...many('new', 120)));
+  expect(story.view().added).toBe(0);
+  story.add({
+    ...many('x', 1)[0],
+    type: 'text',
+    step_id: 's',
+    message_id: 'later',
+    occurred_at: 'x',
+    text: 'hi',
+  } as never);
+  return vi.waitFor(() => expect(story.view().added).toBe(1));
+});

@@ -6,7 +6,16 @@
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { RunMessagePage } from '@runyard/contract/runs/conversation-pages';
 import type { ContentBlock } from '@runyard/contract/runs/conversations';
-import { askedIn, type Entry, joined, outcomeOf, type RequestEntry, textOf } from './entry.ts';
+import {
+  type AskedState,
+  askedIn,
+  type Entry,
+  joined,
+  outcomeOf,
+  type RequestEntry,
+  textOf,
+  withRequest,
+} from './entry.ts';
 
 /** Number of entries in one block. The page renders only blocks that have changed. */
 const blockSize = 25;
@@ -28,6 +37,8 @@ export interface StoryView {
   readonly blocks: readonly StoryBlock[];
   /** Number of entries in all blocks. */
   readonly count: number;
+  /** Number of entries that came after the first page. */
+  readonly added: number;
   /** The position before the oldest entry; undefined if the conversation begins with the oldest entry. */
   readonly older: string | undefined;
 }
@@ -44,7 +55,7 @@ export class Story {
   /** Place of each entry by its id. */
   #places = new Map<string, number>();
   #dirty = new Set<number>();
-  #view: StoryView = { blocks: [], count: 0, older: undefined };
+  #view: StoryView = { blocks: [], count: 0, added: 0, older: undefined };
   #older: string | undefined;
   #listeners = new Set<() => void>();
   #isWaiting = false;
@@ -99,18 +110,12 @@ export class Story {
    * The state of each action after the last request to a person about it. Each key is the id of an action. The request may arrive before
    * the page that has the action.
    */
-  #asked = new Map<string, 'waiting' | 'running' | 'denied'>();
+  #asked = new Map<string, AskedState>();
 
-  #ask(actionId: string | undefined, state: 'waiting' | 'running' | 'denied'): void {
+  #ask(actionId: string | undefined, state: AskedState): void {
     if (actionId === undefined) return;
     this.#asked.set(actionId, state);
-    this.#change('action', actionId, (entry) => this.#withRequest(entry));
-  }
-
-  /** Returns an unfinished action with the state after its last request. Returns other entries unchanged. */
-  #withRequest(entry: Entry): Entry {
-    if (entry.kind !== 'action' || (entry.state !== 'running' && entry.state !== 'waiting')) return entry;
-    return { ...entry, state: this.#asked.get(entry.id) ?? entry.state };
+    this.#change('action', actionId, (entry) => entry);
   }
 
   /** Adds an entry of an older page. If the page already shows a later part of this entry, joins both parts. */
@@ -122,8 +127,12 @@ export class Story {
       this.#dirty.add(blockOf(later));
     }
     this.#places.set(entry.id, place);
-    this.#entries.set(place, this.#withRequest(after === undefined ? entry : joined(entry, after)));
+    this.#set(place, after === undefined ? entry : joined(entry, after));
     this.#dirty.add(blockOf(place));
+  }
+
+  #set(place: number, entry: Entry): void {
+    this.#entries.set(place, withRequest(entry, this.#asked.get(entry.id)));
   }
 
   #get(id: string): Entry | undefined {
@@ -133,7 +142,7 @@ export class Story {
 
   #put(entry: Entry): void {
     const place = this.#places.get(entry.id) ?? this.#end++;
-    this.#entries.set(place, entry);
+    this.#set(place, entry);
     this.#places.set(entry.id, place);
     this.#dirty.add(blockOf(place));
   }
@@ -308,7 +317,7 @@ export class Story {
     }
     this.#dirty.clear();
     const sorted = [...blocks.values()].sort((a, b) => a.number - b.number);
-    this.#view = { blocks: sorted, count: this.#entries.size, older: this.#older };
+    this.#view = { blocks: sorted, count: this.#entries.size, added: this.#end, older: this.#older };
     for (const listener of this.#listeners) listener();
   }
 }

@@ -8,6 +8,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { isPassing } from '../../api/problem.ts';
 import { useClient, useSession } from '../../api/session.ts';
+import { slowMs } from '../../api/slow-reads.ts';
 import { followRun, type StreamStatus } from '../../api/stream.ts';
 import { useSoon } from '../../parts/soon.ts';
 import { Story } from './story.ts';
@@ -15,12 +16,10 @@ import { Story } from './story.ts';
 /** Number of messages on one older page of the conversation. */
 const pageSize = 200;
 /**
- * Intervals in milliseconds at which the page reads a run again, because the run can change without an event of the stream.
- * `waitingMs`: for a run that waits, or whose failed setup a person can debug. `endedMs`: for a run that has ended, because a person
- * may continue it.
+ * Interval in milliseconds at which the page reads a run again that waits, or whose failed setup a person can debug, because such a run
+ * can change without an event of the stream.
  */
 const waitingMs = 3_000;
-const endedMs = 15_000;
 /** All events that arrive within this number of milliseconds cause only one read of the run. */
 const refreshMs = 100;
 
@@ -51,12 +50,12 @@ export function useRun(runId: string): FollowedRun {
   const run = useQuery({
     queryKey: key,
     queryFn: async () => await client.getRun({ params: { runId } }),
-    refetchInterval: ({ state }) =>
-      state.data === undefined || state.data.state === 'INPROGRESS'
-        ? false
-        : isTerminal(state.data.state) && state.data.status_message?.session_debug_until === undefined
-          ? endedMs
-          : waitingMs,
+    refetchInterval: ({ state: { data } }) =>
+      data === undefined ||
+      data.state === 'INPROGRESS' ||
+      (isTerminal(data.state) && !data.status_message?.session_debug_until)
+        ? slowMs
+        : waitingMs,
   });
   const [story, setStory] = useState(() => new Story());
   const [timeline, setTimeline] = useState<readonly TimelineEvent[]>([]);
@@ -87,17 +86,20 @@ export function useRun(runId: string): FollowedRun {
       setTimeline([]);
       setStoryError(undefined);
       setReading(true);
-      const [page, { events }] = await Promise.all([
-        client.listRunMessages({ params: { runId }, query: { limit: pageSize }, signal }),
-        client.getRunTimeline({ params: { runId }, signal }),
-      ]);
+      const page = await client.listRunMessages({ params: { runId }, query: { limit: pageSize }, signal });
       fresh.prepend(page);
-      addTimeline(events);
       setReading(false);
       let lastEventId = page.reached;
+      // The page and the stream, which begins after the page, must leave no gap in the timeline. So read the timeline after the page.
+      addTimeline((await client.getRunTimeline({ params: { runId }, signal })).events);
+      // The run may have changed between the read of its record and the first event of the stream. So read the record after each opening.
+      const onStatus = (next: StreamStatus) => {
+        setStatus(next);
+        if (next.kind === 'live') refreshSoon();
+      };
       for (;;) {
         const readAt = recordTime();
-        for await (const { id, event } of followRun(session, runId, { lastEventId, signal, onStatus: setStatus })) {
+        for await (const { id, event } of followRun(session, runId, { lastEventId, signal, onStatus })) {
           lastEventId = id;
           if (event.type === 'conversation') fresh.add(event.event);
           else if (event.type === 'timeline') addTimeline([event.event]);
@@ -129,12 +131,11 @@ export function useRun(runId: string): FollowedRun {
         await follow();
       } catch (error) {
         if (signal.aborted) return;
-        // Read everything again later if the service does not answer now, or if it has already deleted events that the page has not
-        // received.
-        if (error instanceof EventsGoneError || isPassing(error)) {
-          retryTimer = setTimeout(() => void start(), 2000);
-          return;
-        }
+        // Read everything again soon if the service does not answer now, or if it has already deleted events that the page has not
+        // received. Any other error may pass too, for example when the person gets another role.
+        const isSoon = error instanceof EventsGoneError || isPassing(error);
+        retryTimer = setTimeout(() => void start(), isSoon ? 2000 : slowMs);
+        if (isSoon) return;
         setStoryError(error);
         setReading(false);
       }

@@ -135,7 +135,7 @@ function WayOut({ title, action, children }: { title: string; action: ReactNode;
   );
 }
 
-interface SetupStep {
+export interface SetupStep {
   readonly id: string;
   readonly name: string;
   readonly durationMs: number | undefined;
@@ -165,7 +165,7 @@ export function setupSteps(events: readonly TimelineEvent[]): SetupStep[] {
   return [...steps.values()];
 }
 
-/** Shows the setup steps. The output of a failed step is not folded. */
+/** Shows the setup steps, and how many of them are done. */
 export function Setup({ steps }: { steps: readonly SetupStep[] }) {
   const done = steps.filter(({ isOver, error }) => isOver && error === undefined).length;
   return (
@@ -173,27 +173,35 @@ export function Setup({ steps }: { steps: readonly SetupStep[] }) {
       <h2 className="row">
         Setup <span className="dim">{`${done} of ${steps.length} steps done`}</span>
       </h2>
-      <div className="act">
-        <ol className="steps">
-          {steps.map((step) => (
-            <li key={step.id}>
-              <Icon
-                name={step.error !== undefined ? 'x' : step.isOver ? 'check' : 'more'}
-                small
-                className={step.error ? 'badc' : 'okc'}
-              />
-              <span className={`cut ${step.error ? 'b' : ''}`}>{visibleText(step.name)}</span>
-              <span className="num dim small">
-                {step.durationMs === undefined ? '' : durationText(step.durationMs)}
-              </span>
-            </li>
-          ))}
-        </ol>
-        {steps.map(
-          ({ id, error, output }) =>
-            error !== undefined && <Terminal key={id} text={[output, error].filter(Boolean).join('\n')} />,
-        )}
-      </div>
+      <SetupSteps steps={steps} />
     </div>
   );
 }
+
+/** Lists the setup steps, each with its output, which is folded unless the step failed. */
+export const SetupSteps = ({ steps }: { steps: readonly SetupStep[] }) => (
+  <ol className="act steps">
+    {steps.map(({ id, name, durationMs, error, output, isOver }) => {
+      const text = [output, error].filter(Boolean).join('\n');
+      const line = (
+        <>
+          <Icon name={error !== undefined ? 'x' : isOver ? 'check' : 'more'} small className={error ? 'badc' : 'okc'} />
+          <span className={`cut ${error ? 'b' : ''}`}>{visibleText(name)}</span>
+          <span className="num dim small">{durationMs === undefined ? '' : durationText(durationMs)}</span>
+        </>
+      );
+      return (
+        <li key={id}>
+          {text === '' ? (
+            <div>{line}</div>
+          ) : (
+            <details open={error !== undefined}>
+              <summary>{line}</summary>
+              <Terminal text={text} />
+            </details>
+          )}
+        </li>
+      );
+    })}
+  </ol>
+);

@@ -3,6 +3,7 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useClient } from '../../api/session.ts';
+import { slowMs } from '../../api/slow-reads.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { sizeText } from '../../parts/format.ts';
@@ -30,7 +31,7 @@ export function Workspace({ run }: { run: RunItem }) {
     queryFn: async () => (await client.listHandoffAttachments({ params })).attachments,
     enabled: isTerminal(run.state) && run.started_at !== null,
     refetchInterval: ({ state }) =>
-      (state.data ?? []).length === 0 && Date.now() - Date.parse(end) < lateMs ? againMs : false,
+      (state.data ?? []).length === 0 && Date.now() - Date.parse(end) < lateMs ? againMs : slowMs,
   });
   const { error: failure, attempt } = useAttempts();
   if (data === undefined && !error) return null;

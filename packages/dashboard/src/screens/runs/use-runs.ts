@@ -4,11 +4,13 @@
  */
 
 import type { ListRunsQuery } from '@runyard/contract/runs/run-list';
+import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { ListRunsResponse, RunItem } from '@runyard/contract/runs/runs';
 import { type InfiniteData, useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { noteList } from '../../api/run-place.ts';
 import { useClient, useSession } from '../../api/session.ts';
+import { slowMs } from '../../api/slow-reads.ts';
 import { useTeamEvents } from '../../api/stream.ts';
 import type { Search } from '../../frame/search.ts';
 import { filtersOf, orderOf, queryKeyOf } from './views.ts';
@@ -65,6 +67,7 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
     staleTime: 0,
     refetchOnWindowFocus: false,
     refetchOnReconnect: false,
+    refetchInterval: ({ state }) => (state.status === 'error' ? slowMs : false),
     placeholderData: (before) => before,
   });
   useEffect(() => noteList(key, query.sort_order === 'asc'), [key, query]);
@@ -133,7 +136,24 @@ export function useRuns(search: Search, mayEnter: () => boolean): Runs {
     },
     () => void queries.invalidateQueries({ queryKey: key }),
   );
-  useEffect(() => () => clearTimeout(timer.current), []);
+  /** Reads what events have not told: the rows that may still change, and the runs that now match. */
+  const readSlowly = async () => {
+    if (document.hidden || list.data === undefined) return;
+    const { runs } = await client.listRuns({ query: { ...query, limit: mostIds } });
+    for (const run of [...runs, ...rows.filter(({ state }) => !isTerminal(state))]) gathered.current.add(run.run_id);
+    gatherSoon(gatherMs);
+  };
+  const slowly = useRef(readSlowly);
+  useEffect(() => {
+    slowly.current = readSlowly;
+  });
+  useEffect(() => {
+    const slow = setInterval(() => slowly.current().catch(() => undefined), slowMs);
+    return () => {
+      clearInterval(slow);
+      clearTimeout(timer.current);
+    };
+  }, []);
 
   return {
     rows,

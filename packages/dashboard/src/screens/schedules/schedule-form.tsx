@@ -4,8 +4,9 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useId, useState } from 'react';
-import { useEnvironments, useModels } from '../../api/lists.ts';
+import { useEnvironments } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
+import { useUsableModels } from '../../api/usable-models.ts';
 import { ExecutorField, takeOverOf, tellWaiting } from '../../parts/executor-field.tsx';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
@@ -43,7 +44,7 @@ export function ScheduleForm({
   const [isBusy, setBusy] = useState(false);
   const form = useId();
   const environments = useEnvironments();
-  const models = useModels();
+  const models = useUsableModels();
   const config = schedule?.agent_config;
   const chosenModel = schedule === undefined ? model : (config?.model_id ?? '');
   const chosenEnvironment = schedule === undefined ? environment : (config?.environment_id ?? '');
@@ -187,7 +188,7 @@ export function ScheduleForm({
                   <option value={chosenModel}>{visibleText(chosenModel)}</option>
                 )}
                 {(models.data?.models ?? []).map((each) => (
-                  <option key={each.id} value={each.id} disabled={each.disable_reason !== undefined}>
+                  <option key={each.id} value={each.id}>
                     {visibleText(each.display_name)}
                   </option>
                 ))}

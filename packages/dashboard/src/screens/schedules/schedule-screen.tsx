@@ -51,12 +51,10 @@ export function ScheduleScreen() {
   const schedule = useQuery({
     queryKey: ['schedule', scheduleId],
     queryFn: async () => await client.getSchedule({ params }),
-    refetchInterval: 15_000,
   });
   const fires = useQuery({
     queryKey: ['schedule', scheduleId, 'fires'],
     queryFn: async () => (await client.listScheduleFires({ params, query: { limit: 30 } })).fires,
-    refetchInterval: 15_000,
   });
   const edit = (isOpen: boolean) =>
     void navigate({ to: '/schedules/$scheduleId', params, search: isOpen ? { edit: 'true' } : {} });

@@ -30,7 +30,6 @@ export function SchedulesScreen() {
   const { data, error, refetch } = useQuery({
     queryKey: ['schedules', team.uid],
     queryFn: async () => (await client.listSchedules({ query: { include: ['fires'] } })).schedules,
-    refetchInterval: 30_000,
   });
   const shown = (data ?? []).filter(({ name }) => hasWords(words, name));
   const switched = useOptimistic();
@@ -68,7 +67,7 @@ export function SchedulesScreen() {
       ) : data.length === 0 && !isNew ? (
         <Empty
           title="No schedule yet"
-          command="bin/runyard schedules create nightly --cron '0 3 * * *' --prompt 'Update the dependencies'"
+          command="bin/runyard schedules create --name nightly --cron '0 3 * * *' 'Update the dependencies'"
           action={
             <RoleLink needs="member" className="btn pri" to="/schedules" search={{ new: 'true' }}>
               New schedule

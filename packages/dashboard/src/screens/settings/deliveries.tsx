@@ -4,6 +4,7 @@ import { useInfiniteQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { Fragment } from 'react';
 import { useClient } from '../../api/session.ts';
+import { slowRead } from '../../api/slow-reads.ts';
 import { oneOf } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { SkeletonRows } from '../../parts/empty.tsx';
@@ -41,9 +42,9 @@ export function Deliveries({ subscriptionId, isEnabled }: { subscriptionId: stri
       }),
     initialPageParam: '',
     getNextPageParam: ({ page_info: page }) => (page.has_next_page ? page.next_cursor : undefined),
-    // Reads the list again only while a delivery waits, because other deliveries do not change by themselves.
-    refetchInterval: ({ state }) =>
-      state.data?.pages[0]?.deliveries.some((each) => each.status === 'pending') ? 3_000 : false,
+    // Reads the list often only while a delivery waits, because other deliveries do not change by themselves.
+    refetchInterval: (query) =>
+      query.state.data?.pages[0]?.deliveries.some((each) => each.status === 'pending') ? 3_000 : slowRead(query),
   });
   const go = (change: Record<string, string | undefined>) =>
     void navigate({ to: '.', search: { ...search, ...change }, replace: true });

@@ -2,7 +2,7 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
 import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
-import { rememberSession } from '../../api/own-sign-in.ts';
+import { rememberSession, signInFragment } from '../../api/own-sign-in.ts';
 import { failureOf } from '../../api/problem.ts';
 import { clientOf } from '../../api/session.ts';
 import { useTitle } from '../../frame/page.tsx';
@@ -13,13 +13,12 @@ import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { answerOfProvider, ProviderButtons, useProviders } from './providers.tsx';
 
-/** The text before the code in the fragment of a one-time link. Browsers do not send the fragment to a server. */
-const fragment = 'sign-in=';
-
 /** Returns the address to open after the sign-in. Accepts only addresses of this origin. */
 function nextOf(text: string | undefined): string {
   const url = URL.parse(text ?? '/runs', location.origin);
-  return url?.origin === location.origin && !url.pathname.startsWith('//') ? url.pathname + url.search : '/runs';
+  return url?.origin === location.origin && !url.pathname.startsWith('//')
+    ? url.pathname + url.search + url.hash
+    : '/runs';
 }
 
 type Way = 'key' | 'invitation';
@@ -130,9 +129,9 @@ export function SignInScreen() {
       return finishSignOn(sent);
     }
     const text = location.hash.slice(1);
-    if (!text.startsWith(fragment)) return;
+    if (!text.startsWith(signInFragment)) return;
     history.replaceState(null, '', location.pathname + location.search);
-    void takeCode(text.slice(fragment.length));
+    void takeCode(text.slice(signInFragment.length));
   }, []);
 
   const submit = (event: FormEvent) => {

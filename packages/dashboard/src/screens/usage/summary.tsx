@@ -1,7 +1,7 @@
 import type { TeamBudget, UsageReport, UsageRow } from '@runyard/contract/team/budgets';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { Link } from '@tanstack/react-router';
-import { dollarText, numberText } from '../../parts/format.ts';
+import { aboutOf, dollarText, numberText } from '../../parts/format.ts';
 import { Meter } from '../../parts/meter.tsx';
 import { cacheShare, daysBetween, dayText, monthOf, monthText, tokensRead, tokensText } from './report.ts';
 
@@ -102,7 +102,7 @@ function TeamMonth({
         )}
         {estimate !== undefined && (
           <span className={`small ${limit !== undefined && estimate > limit ? 'badc' : 'dim'}`}>
-            {`At the pace of the last 7 days: about ${dollarText(Math.round(estimate))} by ${dayText(last)}${limit === undefined ? '' : estimate > limit ? ', above the limit' : ', below the limit'}.`}
+            {`At the pace of the last 7 days: about ${dollarText(aboutOf(estimate))} by ${dayText(last)}${limit === undefined ? '' : estimate > limit ? ', above the limit' : ', below the limit'}.`}
           </span>
         )}
       </div>

@@ -92,7 +92,8 @@ export function makeDispatcher(
       runsServiceImages: first.runsServiceImages,
       leastDepth: leastDepthOf(first),
     });
-    for (const assignment of assignments) await takeOver(assignment);
+    // A failure for a lost connection does not delay the assignments of the other connections.
+    await Promise.all(assignments.map(takeOver));
     if (assignments.length > 0) for (const connection of group) await evictBeyondLimit(deps, connection);
     if (assignments.length === slots.length) return 'again';
     if (isContended) await delay(contendedMs * (1 + deps.random()));

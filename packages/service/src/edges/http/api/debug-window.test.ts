@@ -166,6 +166,10 @@ test('a run loses only the debug conversation if its sandbox is lost in the wind
   expect(await read(runId)).toMatchObject({ ...failedItem, is_sandbox_running: false });
   await say(runId, 'again');
   expect((await read(runId)).state).toBe('QUEUED');
+  const next = await service.claimRun(runId);
+  expect(await finish(next.runToken, 1, setupFailed)).toBe('wait');
+  expect(await phaseOf(next.executionId), 'the message of the lost sandbox begins a turn').toBe('running');
+  expect(await inbox(next.runToken)).toMatchObject([{ message: 'what is there?', debug: true }]);
 });
 
 test('the end of the debug window ends the sandbox, an interrupt ends the turn, and both leave the run unchanged', async () => {

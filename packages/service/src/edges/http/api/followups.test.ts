@@ -1,3 +1,4 @@
+import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 
@@ -44,10 +45,16 @@ test('a follow-up gets 200 with its id, and the inbox shows messages and modes i
     { type: 'follow_up', message: 'two' },
   ]);
   expect(await inboxOf(runToken, items[1]?.position)).toEqual([]);
+  const shown = async () => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.waiting_followups;
+  expect(await shown()).toMatchObject([
+    { followup_id: items[0]?.id, message: 'one', mode: 'plan', attachments: [] },
+    { followup_id: items[1]?.id, message: 'two', created_at: expect.stringMatching(/^\d{4}-.*Z$/) },
+  ]);
   expect(await finish(runToken, 1)).toBe('wait');
   const taken = { seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: items[0]?.id };
   await service.request('POST', '/harness-support/events', { key: runToken, body: { events: [taken] } });
   expect(await inboxOf(runToken)).toMatchObject([{ message: 'two' }]);
+  expect(await shown()).toMatchObject([{ message: 'two' }]);
 });
 
 test('the answer to a follow-up shows its sender in which way the follow-up reaches the agent', async () => {

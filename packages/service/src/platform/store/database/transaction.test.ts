@@ -109,3 +109,13 @@ test('`withinTransaction` sends the statements of `atCommit` when its own work e
     expect(await tx.query(readAll)).toContainEqual({ name: 'of a part' });
   });
 });
+
+test('a statement for which `work` does not wait is not sent after the rollback, where it would commit by itself', async () => {
+  let late: Promise<unknown> | undefined;
+  const { result } = await observed(async (tx) => {
+    late = tx.query(insert, ['late', 1]).catch((error: Error) => error.message);
+    throw new Error('work fails');
+  });
+  expect([result, await late]).toEqual(['work fails', 'the transaction has ended']);
+  expect(await names()).not.toContain('late');
+});

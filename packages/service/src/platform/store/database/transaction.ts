@@ -35,10 +35,12 @@ export async function inTransaction<T>(
   const committed: (() => void)[] = [];
   const notices: NoticeSet = new Set();
   let begun: Promise<unknown> | undefined;
+  let isOver = false;
   // Send no statement before the answer to BEGIN: if BEGIN has failed, the statement would commit by itself.
   const query = async <Row extends object>(statement: Statement | string, values?: readonly unknown[]) => {
-    begun ??= send(client, begin);
+    if (!isOver) begun ??= send(client, begin);
     await begun;
+    if (isOver) throw new Error('the transaction has ended');
     return await run<Row>(client, statement, values, notices);
   };
   try {
@@ -49,11 +51,13 @@ export async function inTransaction<T>(
     });
     if (last.length > 0) begun ??= send(client, begin);
     await begun;
+    isOver = true;
     if (begun) await commit(client, last, notices);
     for (const then of committed) then();
     tell(notices);
     return result;
   } catch (error) {
+    isOver = true;
     if (begun) await client.query('ROLLBACK').catch(() => undefined);
     throw error;
   }

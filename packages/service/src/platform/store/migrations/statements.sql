@@ -114,7 +114,7 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
 
 -- append_shutdown_of_sandbox
     WITH numbered AS (
-      UPDATE runs SET event_seq = event_seq + 1, updated_at = clock_timestamp(), in_sandbox = false WHERE id = $1
+      UPDATE runs SET event_seq = event_seq + 1, updated_at = updated_at, in_sandbox = false WHERE id = $1
       RETURNING id, team_id, event_seq, conversation_id, parent_run_id, source, name, metadata
     ), event AS (
       INSERT INTO run_events (run_id, seq, event_type, execution_number, payload)
@@ -3479,7 +3479,12 @@ SELECT (SELECT coalesce(sum(size_bytes), 0) FROM artifacts WHERE run_id = $1) AS
     e.phase, e.session_id, e.seconds, e.debug_until, e.debug_request, r.current_execution_id AS execution_id, ARRAY(
       SELECT f.message FROM followups f
       WHERE f.run_id = r.id AND f.created_by_kind <> 'run' AND f.created_at < coalesce(r.started_at, 'infinity') ORDER BY f.position
-    ) AS joined
+    ) AS joined, (
+      SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('followup_id', f.id, 'message', left(f.message, 2000), 'mode', f.mode,
+        'attachments', (SELECT coalesce(jsonb_agg(a.file_name ORDER BY a.position), '[]') FROM attachments a WHERE a.followup_id = f.id),
+        'created_by', f.created_by_uid, 'created_at', to_char(f.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) ORDER BY f.position)
+      FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL AND f.request IS NULL AND r.started_at IS NOT NULL
+    ) AS waiting
     
   FROM runs r JOIN run_requests q ON q.run_id = r.id
   LEFT JOIN LATERAL (

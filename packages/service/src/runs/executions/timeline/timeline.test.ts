@@ -1,6 +1,7 @@
+import type { TimelineEventType } from '@runyard/contract/runs/timeline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
-import { appendTimelineEvent } from './timeline.ts';
+import { appendShutdown, appendTimelineEvent } from './timeline.ts';
 
 let t: TestExecutions;
 beforeAll(async () => {
@@ -8,16 +9,18 @@ beforeAll(async () => {
 });
 afterAll(() => t.close());
 
-test('an event that changes the run always updates updated_at, and other events update it at most once a second', async () => {
+test('an event that changes the run always updates updated_at, and other events update it at most once a second, and the end of a sandbox never', async () => {
   const { runId, executionId } = await t.newSession();
   /** Sets `updated_at` by SQL, adds an event, and returns whether the event changed `updated_at`. */
-  const moves = async (lastChange: string, changesRun?: true) => {
+  const moves = async (lastChange: string, changesRun?: true, type: TimelineEventType = 'connection_denied') => {
     const [before] = await t.deps.db.query<{ at: string }>(
       `UPDATE runs SET updated_at = clock_timestamp() + ${lastChange} WHERE id = $1 RETURNING updated_at AS at`,
       [runId],
     );
     const how = changesRun ? { changesRun } : {};
-    await appendTimelineEvent(t.deps.db, { runId, executionId, type: 'vm_shutdown', payload: {}, ...how });
+    const event = { runId, executionId, payload: {} };
+    if (type === 'vm_shutdown') await appendShutdown(t.deps.db, event);
+    else await appendTimelineEvent(t.deps.db, { ...event, type, ...how });
     const [after] = await t.deps.db.query<{ at: string }>('SELECT updated_at AS at FROM runs WHERE id = $1', [runId]);
     return after?.at !== before?.at;
   };
@@ -25,4 +28,5 @@ test('an event that changes the run always updates updated_at, and other events 
   expect(await moves("interval '1 minute'")).toBe(false);
   expect(await moves("interval '1 minute'", true)).toBe(true);
   expect(await moves("interval '-2 seconds'")).toBe(true);
+  expect(await moves("interval '-2 seconds'", undefined, 'vm_shutdown')).toBe(false);
 });

@@ -44,8 +44,11 @@ const statementOf = (name: string, updatedAt: string, further = '', told = '') =
 const append = statementOf('append_timeline_event', lastChange);
 const appendChange = statementOf('append_timeline_event_of_change', 'clock_timestamp()');
 
-/** No other execution of the run has a sandbox: the next one is assigned after all older ones have ended. */
-const appendShutdownStatement = statementOf('append_shutdown_of_sandbox', 'clock_timestamp(), in_sandbox = false');
+/**
+ * No other execution of the run has a sandbox: the next one is assigned after all older ones have ended. `updated_at` stays, so that an ended
+ * run keeps its place in lists by last change.
+ */
+const appendShutdownStatement = statementOf('append_shutdown_of_sandbox', 'updated_at, in_sandbox = false');
 
 /** This statement also notifies subscribers to `run.blocked`. For a question in the debug window they get the state FAILED. */
 const appendQuestion = statementOf(

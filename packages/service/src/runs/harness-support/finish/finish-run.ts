@@ -4,7 +4,7 @@ import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
 import type { ErrorDetail } from '@runyard/contract/wire/errors';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
-import { endDebugTurn, retentionSeconds } from '../../executions/idle/debug-window.ts';
+import { beginDebugTurn, endDebugTurn, retentionSeconds } from '../../executions/idle/debug-window.ts';
 import { type FinishedTurn, recordFinishedTurn } from '../../executions/transitions/record-finished-turn.ts';
 import { retryOrError } from '../../executions/transitions/relaunch.ts';
 import type { Status } from '../../executions/transitions/transition.ts';
@@ -72,7 +72,7 @@ async function endInFailure(
   deps: ExecutionDeps,
   tx: Queryable,
   { runId, executionId, report }: Input,
-  { state }: FinishedTurn,
+  { state, has_debug_followups }: FinishedTurn,
 ): Promise<void> {
   const args = { stop_seconds: deps.timing.leaveSeconds };
   const target = { runId, executionId, args };
@@ -91,5 +91,7 @@ async function endInFailure(
     else await retryOrError(deps, tx, { runId, executionId, status, sandboxGone: false });
   } else if (code === 'environment_setup_failed' && state !== 'BLOCKED') {
     await failSetup(tx, { ...end, args: { ...args, idle_seconds: await retentionSeconds(tx, runId) } });
+    // A message for the sandbox of an earlier failed setup, which ended before its agent took the message, now begins a turn here.
+    if (has_debug_followups) await beginDebugTurn(tx, executionId);
   } else await fail(tx, end);
 }

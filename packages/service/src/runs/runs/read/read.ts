@@ -1,7 +1,7 @@
-import type { RunItem } from '@runyard/contract/runs/runs';
+import { type RunItem, type WaitingFollowup, waitingMessageLength } from '@runyard/contract/runs/runs';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, nullable, text, texts, uuid } from '../../../platform/store/database/statement.ts';
+import { defineStatement, json, nullable, text, texts, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { toWithheldRight } from '../../../team/access/contents/run-rights.ts';
 import { isDecidedLater, readLaterWithheld } from '../../executions/run-tokens/present-rights.ts';
@@ -20,16 +20,24 @@ export async function isVisibleRun(db: Queryable, teamId: string, runId: string)
   return isUuid(runId) && (await db.query(readVisible, [runId, teamId])).length === 1;
 }
 
-/** `joined`: messages of people that arrived before the run began. */
+/**
+ * `joined`: messages of people that arrived before the run began. `waiting`: messages that no agent has taken since; the index of waiting
+ * follow-ups finds them.
+ */
 const readOne = defineStatement({
   name: 'read_run_item',
   text: `
     SELECT ${itemSelect}, r.current_execution_id AS execution_id, ARRAY(
       SELECT f.message FROM followups f
       WHERE f.run_id = r.id AND f.created_by_kind <> 'run' AND f.created_at < coalesce(r.started_at, 'infinity') ORDER BY f.position
-    ) AS joined
+    ) AS joined, (
+      SELECT jsonb_agg(jsonb_strip_nulls(jsonb_build_object('followup_id', f.id, 'message', left(f.message, ${waitingMessageLength}), 'mode', f.mode,
+        'attachments', (SELECT coalesce(jsonb_agg(a.file_name ORDER BY a.position), '[]') FROM attachments a WHERE a.followup_id = f.id),
+        'created_by', f.created_by_uid, 'created_at', to_char(f.created_at AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'))) ORDER BY f.position)
+      FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL AND f.request IS NULL AND r.started_at IS NOT NULL
+    ) AS waiting
     ${fromRuns} WHERE r.id = $1 AND r.team_id = $2`,
-  row: { ...runRow, execution_id: uuid, joined: texts },
+  row: { ...runRow, execution_id: uuid, joined: texts, waiting: nullable(json<WaitingFollowup[]>()) },
 });
 
 /** Reads a run of the team; null if the team has no run with this id. The id may be any text. */
@@ -37,7 +45,9 @@ export async function readRunItem(db: Queryable, context: ReadContext, runId: st
   if (!isUuid(runId)) return null;
   const [row] = await db.query(readOne, [runId, context.teamId]);
   const [item] = row ? await toRunItems(db, context, [row]) : [];
-  return row && item ? { ...item, ...(await withheldNow(db, row)), ...submittedPrompt(row) } : null;
+  if (!row || !item) return null;
+  const waiting = row.waiting === null ? {} : { waiting_followups: row.waiting };
+  return { ...item, ...(await withheldNow(db, row)), ...submittedPrompt(row), ...waiting };
 }
 
 /** Returns the rights that are withheld from the run now: it may have lost some since it was created. */
