@@ -2,7 +2,7 @@
 import { hash, randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../platform/store/database/statement.ts';
-import { sandboxPhases } from '../../runs/executions/transitions/phases.ts';
+import { sandboxPhases } from '../../runs/executions/phases.ts';
 
 /** A worker name in a pool. A token proves an instance only within its name and pool. */
 export interface InstanceScope {

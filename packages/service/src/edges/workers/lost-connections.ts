@@ -3,8 +3,8 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { dropWorkerConnection, findConnectionsOfDeadServices } from '../../runs/executions/lease/connection-rows.ts';
+import { sandboxPhases } from '../../runs/executions/phases.ts';
 import { hasKey, isInPool } from '../../runs/executions/queue/may-take.ts';
-import { sandboxPhases } from '../../runs/executions/transitions/phases.ts';
 import { requeue } from '../../runs/executions/transitions/transitions.ts';
 
 const assignedTo = defineStatement({

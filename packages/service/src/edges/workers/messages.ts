@@ -17,6 +17,7 @@ import { afterCommit, type Queryable } from '../../platform/store/database/datab
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { updateWorkerStatus } from '../../runs/executions/lease/connection-rows.ts';
+import type { Phase } from '../../runs/executions/phases.ts';
 import { endClosedWithin, endSandboxWithin, type SandboxEnd } from '../../runs/executions/reconcile/sandbox-end.ts';
 import {
   addReadySandbox,
@@ -24,7 +25,6 @@ import {
   appendImageStep,
   appendServiceOutput,
 } from '../../runs/executions/timeline/worker-reports.ts';
-import type { Phase } from '../../runs/executions/transitions/phases.ts';
 import { claim, requeue } from '../../runs/executions/transitions/transitions.ts';
 import { greet, orderStop } from './greet.ts';
 import type { OpenConnection } from './open-connection.ts';

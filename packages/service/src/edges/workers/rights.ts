@@ -1,8 +1,8 @@
 /** Checks which executions a worker's connection may act on, for each of its messages. */
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable, text } from '../../platform/store/database/statement.ts';
+import type { Phase } from '../../runs/executions/phases.ts';
 import { hasKey, isInPool } from '../../runs/executions/queue/may-take.ts';
-import type { Phase } from '../../runs/executions/transitions/phases.ts';
 import type { KeyOfWorker } from '../../team/access/keys/directory.ts';
 
 /**

@@ -1,7 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Database } from '../../platform/store/database/database.ts';
 import { defineStatement, type RowOf, text, uuid } from '../../platform/store/database/statement.ts';
-import { slotPhases } from './transitions/phases.ts';
+import { slotPhases } from './phases.ts';
 
 /** Channel of notices about new work; the payload is the name of the pool. */
 const queueChannel = 'runyard_queue';

@@ -15,8 +15,8 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { tellAgent } from '../notices.ts';
+import { assignedPhases, slotlessPhases, stayingPhases } from '../phases.ts';
 import { fromNow } from '../time.ts';
-import { assignedPhases, slotlessPhases, stayingPhases } from '../transitions/phases.ts';
 
 /** SQL: asks the agent to exit within `stopSeconds` seconds. The state of the run does not change. */
 const leaving = (stopSeconds: string) => `

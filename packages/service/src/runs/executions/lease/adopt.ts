@@ -1,9 +1,9 @@
 /** When a worker connects again, assigns the executions that it still runs to its new connection. */
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import { assignedPhases, sandboxPhases } from '../phases.ts';
 import { hasKey, isInPool } from '../queue/may-take.ts';
 import { fromNow } from '../time.ts';
-import { assignedPhases, sandboxPhases } from '../transitions/phases.ts';
 
 interface AdoptedExecution {
   readonly id: string;

@@ -3,8 +3,8 @@
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import type { ExecutionTiming } from '../deps.ts';
+import { livePhases } from '../phases.ts';
 import { type Attempt, isAttempt } from '../run-tokens/attempt.ts';
-import { livePhases } from '../transitions/phases.ts';
 import { claim } from '../transitions/transitions.ts';
 
 /** Names the parameters of a statement that renews a lease. */

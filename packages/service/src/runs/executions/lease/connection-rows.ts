@@ -15,8 +15,8 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { ExecutionTiming } from '../deps.ts';
+import { sandboxPhases } from '../phases.ts';
 import { fromNow } from '../time.ts';
-import { sandboxPhases } from '../transitions/phases.ts';
 
 /**
  * SQL: renews the lease of every execution that the connection holds. The arguments are SQL expressions.

@@ -12,8 +12,8 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps, ExecutionTiming } from '../deps.ts';
+import { assignedPhases } from '../phases.ts';
 import { fromNow } from '../time.ts';
-import { assignedPhases } from '../transitions/phases.ts';
 
 /** A service process without a heartbeat for this long counts as dead. */
 export const serviceSilentSeconds = 20;

@@ -19,7 +19,7 @@ import {
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { tellReaders } from '../notices.ts';
-import { slotPhases } from '../transitions/phases.ts';
+import { slotPhases } from '../phases.ts';
 import { asksAboutHosts, hasKey, holdsSlot, leastDepthSql, servesPool, startsImages, takesRuns } from './may-take.ts';
 import { poolLabel } from './measure.ts';
 

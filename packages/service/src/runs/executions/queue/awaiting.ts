@@ -7,7 +7,7 @@ import { hostRulesFeature, imagesFeature, serviceImagesFeature } from '@runyard/
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { tellAgent, tellQueue } from '../notices.ts';
-import { workingPhases } from '../transitions/phases.ts';
+import { workingPhases } from '../phases.ts';
 import { asksAboutHosts, servesPool, startsImages, takesRuns } from './may-take.ts';
 
 /** Names an attempt of an execution. */

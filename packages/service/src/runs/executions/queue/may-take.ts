@@ -4,7 +4,7 @@
  */
 import { isValidKey, mayConnectToPool, mayRunWorkersIn, mayServeHostedPool } from '../../../team/access/keys/key.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
-import { slotPhases } from '../transitions/phases.ts';
+import { slotPhases } from '../phases.ts';
 
 /**
  * SQL: the key of the connection `c` is valid, the owner of the key may run workers, and the key may serve the pool of the connection:

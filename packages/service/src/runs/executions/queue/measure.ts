@@ -4,7 +4,7 @@ import { otherValue } from '@runyard/contract/metrics/metric';
 import { type Reading, reading } from '../../../platform/metrics/gauges.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, float, integer, nullable, text } from '../../../platform/store/database/statement.ts';
-import { assignedPhases } from '../transitions/phases.ts';
+import { assignedPhases } from '../phases.ts';
 import { holdsSlot, takesRuns } from './may-take.ts';
 
 /** Label of the hosted pool, whose name in the database is empty. */

@@ -9,9 +9,9 @@ import type { ExecutionDeps } from '../deps.ts';
 import { expireDebugTurn } from '../idle/debug-window.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
 import { tellQueueOfFreed } from '../notices.ts';
+import { type Phase, workingPhases } from '../phases.ts';
 import { allowedSeconds, workedSeconds } from '../time.ts';
 import { appendShutdown } from '../timeline/timeline.ts';
-import { type Phase, workingPhases } from '../transitions/phases.ts';
 import { exceedBudget, expireRun, expireSetup, requeue } from '../transitions/transitions.ts';
 
 /** An execution that a sweep found. */

@@ -17,7 +17,7 @@ import { findCascades, finishCascades } from '../cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { leaveIdle, overIdle } from '../idle/idle.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
-import { livePhases } from '../transitions/phases.ts';
+import { livePhases } from '../phases.ts';
 import { expireQueued } from '../transitions/transitions.ts';
 import {
   type Candidate,

@@ -19,9 +19,9 @@ import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../te
 import { followCancel } from '../cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { tellAgent, tellQueueOfFreed } from '../notices.ts';
+import { type Phase, settledPhases } from '../phases.ts';
 import { fromNow } from '../time.ts';
 import { appendShutdown } from '../timeline/timeline.ts';
-import { type Phase, settledPhases } from '../transitions/phases.ts';
 import { resumeLost, retryOrError, timesResumed } from '../transitions/relaunch.ts';
 import type { Status } from '../transitions/transition.ts';
 import { err, errEnded, failUnfit } from '../transitions/transitions.ts';

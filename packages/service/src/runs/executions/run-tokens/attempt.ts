@@ -7,7 +7,7 @@ import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { BlobStore } from '../../../platform/store/blobs/blobs.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
-import { assignedPhases, type Phase } from '../transitions/phases.ts';
+import { assignedPhases, type Phase } from '../phases.ts';
 
 /** One assignment of an execution to a worker. Each assignment has a separate run token. */
 export interface Attempt {

@@ -14,8 +14,8 @@ import {
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { SealedValue } from '../../../team/redaction/agent-text.ts';
 import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
+import type { Phase } from '../phases.ts';
 import { hashRunToken } from '../queue/assign.ts';
-import type { Phase } from '../transitions/phases.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
 
 /** The execution that a run token belongs to, with the values that never change. */

@@ -12,7 +12,7 @@ import { afterCommit, type Queryable } from '../../../platform/store/database/da
 import { defineStatement, integer, json, nullable } from '../../../platform/store/database/statement.ts';
 import { redactorOf, type ServiceSecrets } from '../../../team/redaction/agent-text.ts';
 import { readGrantedSecrets } from '../../../team/stored-secrets/run-secrets.ts';
-import { slotPhases } from '../transitions/phases.ts';
+import { slotPhases } from '../phases.ts';
 import { appendTimelineEvent } from './timeline.ts';
 
 /** Limits of the texts about isolation in the timeline. The operator of the worker writes these texts, so they could be long. */

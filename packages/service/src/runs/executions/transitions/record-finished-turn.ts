@@ -8,7 +8,7 @@ import {
   nullable,
   text,
 } from '../../../platform/store/database/statement.ts';
-import type { Phase } from './phases.ts';
+import type { Phase } from '../phases.ts';
 
 const recordTurn = defineStatement({
   name: 'record_finished_turn',

@@ -9,8 +9,8 @@ import { afterCommit, type Queryable } from '../../../platform/store/database/da
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { enqueueDeliveries, enqueuedColumns, eventOfState, tellSubscribers } from '../../subscriptions/enqueue.ts';
 import { tellAgent, tellQueue, tellReaders } from '../notices.ts';
+import { workingPhases } from '../phases.ts';
 import { noticeEnded } from '../tracing/notice.ts';
-import { workingPhases } from './phases.ts';
 
 /**
  * SQL: after a change, the agent of the execution or its worker has to learn something. They make the changes to `claimed` and `running`

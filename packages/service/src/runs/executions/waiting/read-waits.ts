@@ -19,6 +19,7 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { isRunTypeCancellable } from '../cancel/cancel.ts';
 import { waitsAfterInterrupt } from '../idle/idle.ts';
+import { slotPhases } from '../phases.ts';
 import {
   asksAboutHosts,
   holdsSlot,
@@ -28,7 +29,6 @@ import {
   startsImages,
   takesRuns,
 } from '../queue/may-take.ts';
-import { slotPhases } from '../transitions/phases.ts';
 import { waitSentence } from './wait-sentence.ts';
 
 /**

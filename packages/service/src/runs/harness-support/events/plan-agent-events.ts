@@ -3,7 +3,7 @@ import type { Redactor } from '@runyard/system/redaction/redactor';
 import { type HeldTexts, redactEvents } from '../../../team/redaction/redact-events.ts';
 import type { RunLimits } from '../../executions/deps.ts';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
-import type { Phase } from '../../executions/transitions/phases.ts';
+import type { Phase } from '../../executions/phases.ts';
 import type { TeamRoom } from '../../files/stored-bytes.ts';
 import {
   type AddedCounts,

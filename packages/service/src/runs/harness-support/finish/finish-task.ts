@@ -7,10 +7,10 @@ import { boolean, defineStatement, text } from '../../../platform/store/database
 import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { headOf } from '../../conversations/output.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import type { Phase } from '../../executions/phases.ts';
 import { endSandboxWithin } from '../../executions/reconcile/sandbox-end.ts';
 import { AttemptOver, lockAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunIdentity, RunSession } from '../../executions/run-tokens/sessions.ts';
-import type { Phase } from '../../executions/transitions/phases.ts';
 import { keepEmptyWorkspaceWithin } from '../../files/workspaces/keep.ts';
 import { applyAgentEventsWithin } from '../events/apply-agent-events.ts';
 import { finishRun, type Report } from './finish-run.ts';

@@ -24,9 +24,9 @@ import { type NameAndAddress, nameAndAddressOf } from '../../../team/access/prof
 import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
+import type { Phase } from '../../executions/phases.ts';
 import { type Attempt, AttemptOver, isAttempt } from '../../executions/run-tokens/attempt.ts';
 import { lastFresh } from '../../executions/run-tokens/present-rights.ts';
-import type { Phase } from '../../executions/transitions/phases.ts';
 import { type AttachmentRow, attachmentsOf } from '../../files/attachments/read.ts';
 
 const endStates = `(${terminalStates.map((state) => `'${state}'`).join(', ')})`;

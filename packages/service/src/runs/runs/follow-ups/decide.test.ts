@@ -2,7 +2,7 @@ import { maxWaitingFollowups } from '@runyard/contract/limits';
 import type { RunState } from '@runyard/contract/runs/states';
 import { describe, expect, test } from 'vitest';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
-import type { Phase } from '../../executions/transitions/phases.ts';
+import type { Phase } from '../../executions/phases.ts';
 import { decideFollowup, type FollowupContent, type FollowupSituation } from './decide.ts';
 
 const phases = ['queued', 'assigned', 'claimed', 'running', 'idle', 'stopping', 'ended'] as const satisfies Phase[];

@@ -4,7 +4,7 @@ import { maxWaitingFollowups } from '@runyard/contract/limits';
 import type { FollowupRouting, RunFollowupRequest } from '@runyard/contract/runs/run-request';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
-import type { Phase } from '../../executions/transitions/phases.ts';
+import type { Phase } from '../../executions/phases.ts';
 
 /** The facts about a run when a follow-up arrives. They are read while the rows of the run and of its current execution are locked. */
 export interface FollowupSituation {

@@ -16,8 +16,8 @@ import {
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { readProfiles } from '../../../team/access/profiles.ts';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
+import { beforeStartPhases } from '../../executions/phases.ts';
 import { type Attempt, lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
-import { beforeStartPhases } from '../../executions/transitions/phases.ts';
 import type { AttachmentRow } from '../../files/attachments/read.ts';
 
 interface Target {

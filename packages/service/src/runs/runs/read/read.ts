@@ -4,8 +4,8 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable, text, texts, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { toWithheldRight } from '../../../team/access/contents/run-rights.ts';
+import { leavingPhases, livePhases } from '../../executions/phases.ts';
 import { isDecidedLater, readLaterWithheld } from '../../executions/run-tokens/present-rights.ts';
-import { leavingPhases, livePhases } from '../../executions/transitions/phases.ts';
 import { type ReadContext, toRunItems } from './run-items.ts';
 import { fromRuns, itemSelect, type RunRow, runRow } from './run-row.ts';
 

@@ -12,7 +12,7 @@ import { readProfiles } from '../../../team/access/profiles.ts';
 import { usageOfRuns } from '../../../team/usage/usage-of-run.ts';
 import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import { blockedOn } from '../../executions/idle/debug-window.ts';
-import { hasSandbox } from '../../executions/transitions/phases.ts';
+import { hasSandbox } from '../../executions/phases.ts';
 import { readWaits } from '../../executions/waiting/read-waits.ts';
 import { readArtifactItems } from '../../files/artifacts/read.ts';
 import type { RunRow } from './run-row.ts';

@@ -11,8 +11,8 @@ import {
 } from '../../../platform/store/database/statement.ts';
 import { skillOfRun } from '../../../team/skills/of-run.ts';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
-import { debugPhases } from '../../executions/transitions/phases.ts';
-import { joinRequest, rowOf, selectOf } from '../columns.ts';
+import { debugPhases } from '../../executions/phases.ts';
+import { joinRequest, rowOf, selectOf } from './columns.ts';
 
 /** Columns that both whole items and summaries show. */
 export const shownColumns = [

@@ -10,10 +10,10 @@ import { readProfiles } from '../../../team/access/profiles.ts';
 import { type RunUsage, usageOfRuns } from '../../../team/usage/usage-of-run.ts';
 import { isRunTypeCancellable } from '../../executions/cancel/cancel.ts';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
-import { hasSandbox } from '../../executions/transitions/phases.ts';
+import { hasSandbox } from '../../executions/phases.ts';
 import { readWaits } from '../../executions/waiting/read-waits.ts';
 import { readFirstArtifactItems } from '../../files/artifacts/read.ts';
-import { type RunValues, selectOf } from '../columns.ts';
+import { type RunValues, selectOf } from './columns.ts';
 import {
   errorCategoryOf,
   factoryOf,

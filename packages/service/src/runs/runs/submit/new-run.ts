@@ -2,7 +2,7 @@ import type { RunActor } from '../../../team/access/actor.ts';
 import type { Author } from '../../../team/access/audit/record.ts';
 import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import type { StoredAttachment } from '../../files/attachments/store.ts';
-import type { GivenColumns } from '../columns.ts';
+import type { GivenColumns } from '../read/columns.ts';
 import type { ChildLimits } from '../tree/admit-child.ts';
 
 /** The schedule that creates a run. The run keeps the name and expression of the schedule, even if the schedule is changed or deleted. */

@@ -24,7 +24,7 @@ import { noticeCreated } from '../../executions/tracing/notice.ts';
 import { countQueued } from '../../executions/transitions/transition.ts';
 import { attachmentParameters, insertAttachmentsOf } from '../../files/attachments/insert.ts';
 import { enqueueDeliveries, tellSubscribers } from '../../subscriptions/enqueue.ts';
-import { createdRecord, insertRuns, toRecord } from '../columns.ts';
+import { createdRecord, insertRuns, toRecord } from '../read/columns.ts';
 import { type ChildRefusal, refuseChild } from '../tree/admit-child.ts';
 import type { NewRun } from './new-run.ts';
 import {

@@ -12,8 +12,8 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { isBelow } from '../../executions/descendants.ts';
+import type { Phase } from '../../executions/phases.ts';
 import type { Attempt } from '../../executions/run-tokens/attempt.ts';
-import type { Phase } from '../../executions/transitions/phases.ts';
 
 /** Reasons why no child may be created for the parent. The last four occur only for requests of an agent, and are answered with 409. */
 export type ChildRefusal =

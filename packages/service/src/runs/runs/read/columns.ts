@@ -15,11 +15,11 @@ import {
   timestamp,
   uuid,
   uuids,
-} from '../../platform/store/database/statement.ts';
-import type { RunActor } from '../../team/access/actor.ts';
-import type { RunContent } from '../../team/access/contents/content.ts';
-import type { RunRights } from '../../team/access/contents/run-rights.ts';
-import type { OpenRequest } from '../executions/idle/debug-window.ts';
+} from '../../../platform/store/database/statement.ts';
+import type { RunActor } from '../../../team/access/actor.ts';
+import type { RunContent } from '../../../team/access/contents/content.ts';
+import type { RunRights } from '../../../team/access/contents/run-rights.ts';
+import type { OpenRequest } from '../../executions/idle/debug-window.ts';
 
 /** Columns of `runs` that the creation of a run sets. */
 const created = {

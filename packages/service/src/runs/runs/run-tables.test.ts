@@ -1,11 +1,11 @@
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createEmptyDatabase } from '../../../../test/database.ts';
-import { insertTeam } from '../../../../test/executions.ts';
-import { listRuns } from '../../../runs/runs/list/list.ts';
-import { type Database, openDatabase } from '../database/database.ts';
-import { silentLog } from '../database/log.ts';
-import { migrateDatabase } from './migrate.ts';
+import { createEmptyDatabase } from '../../../test/database.ts';
+import { insertTeam } from '../../../test/executions.ts';
+import { type Database, openDatabase } from '../../platform/store/database/database.ts';
+import { silentLog } from '../../platform/store/database/log.ts';
+import { migrateDatabase } from '../../platform/store/migrations/migrate.ts';
+import { listRuns } from './list/list.ts';
 
 /** The last migration before the tables of runs and requests. */
 const before = 35;
