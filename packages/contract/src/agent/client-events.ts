@@ -19,8 +19,9 @@ export const ClientEvent = z
         latency_ms: z.number().min(0).max(Number.MAX_SAFE_INTEGER).optional().describe('Duration in milliseconds'),
         is_error: z.boolean().optional().describe('True: the step failed'),
       })
+      .meta({ id: 'ClientEventPayload', description: 'Measures of a step' })
       .optional()
-      .describe('Measures of a step; absent: the event is no step'),
+      .describe('Measures of the step; absent: the event is no step'),
   })
   .meta({ id: 'ClientEvent', description: 'An event of a program that prepares or runs the sandbox of a run' });
 export type ClientEvent = z.infer<typeof ClientEvent>;

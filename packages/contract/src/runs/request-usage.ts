@@ -22,6 +22,7 @@ const ModelTokenUsage = z
     total_tokens: z.int().describe('Tokens that it read and wrote'),
     usage_type: z
       .enum(['warp', 'byok', 'custom_endpoint'])
+      .meta({ id: 'ModelUsageType', description: 'Whose access to a model was used' })
       .describe(
         "Whose access to the model was used. `byok`: a key of this installation at a provider. `custom_endpoint`: this installation's own endpoint. `warp`, the access of the public service, never occurs",
       ),
@@ -42,7 +43,7 @@ const InferenceUsage = z
         input_cache_read: z.int().describe("Tokens that came from the provider's cache"),
         input_cache_write: z.int().describe("Tokens that went to the provider's cache"),
       })
-      .describe('Numbers of tokens; each token counts once'),
+      .meta({ id: 'TokenCount', description: 'Numbers of tokens; each token counts once' }),
     cost_in_cents: z
       .object({
         input_cost_in_cents: z.number().describe('US cents for `input`'),
@@ -50,7 +51,7 @@ const InferenceUsage = z
         input_cache_read_cost_in_cents: z.number().describe('US cents for `input_cache_read`'),
         input_cache_write_cost_in_cents: z.number().describe('US cents for `input_cache_write`'),
       })
-      .describe('List prices of the tokens'),
+      .meta({ id: 'CostInCents', description: 'List prices of the tokens' }),
     web_search_count: z.int().describe('Always 0: searches are not counted, only their cost is'),
     web_search_cost_in_cents: z.number().describe("US cents for calls of the provider's own tools, such as searches"),
   })

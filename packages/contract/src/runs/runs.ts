@@ -132,6 +132,7 @@ export const RunItem = z
     }),
     error_category: z
       .enum(['user_error', 'platform_error'])
+      .meta({ id: 'RunErrorCategory', description: 'Kind of the error of a run' })
       .optional()
       .describe(
         'Of FAILED and ERROR runs. user_error: a change of the request or the settings helps. platform_error: the service, a worker or a provider failed',

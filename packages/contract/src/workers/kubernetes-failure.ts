@@ -16,8 +16,9 @@ const Count = z.int().optional().catch(undefined);
 const listOf = <Item extends z.ZodType>(item: Item) =>
   z
     .array(z.unknown())
+    .max(1000)
     .transform((items) => items.slice(0, maxItems))
-    .pipe(z.array(item))
+    .pipe(z.array(item).max(maxItems))
     .optional()
     .catch(undefined);
 
