@@ -149,7 +149,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
       await page.getByRole('button', { name: 'As command' }).click();
       await seen("bin/runyard run --model 'runbook' 'Do it'");
       await page.getByLabel('Mode', { exact: true }).selectOption('plan');
-      await seen("bin/runyard run --mode 'plan' --model 'runbook' 'Do it'");
+      await seen("bin/runyard run --model 'runbook' --mode 'plan' 'Do it'");
       await page.getByRole('link', { name: 'As schedule' }).click();
       await expect.poll(() => page.getByLabel('Prompt').inputValue()).toBe('Do it');
       await expect.poll(() => page.getByLabel('Model', { exact: true }).inputValue()).toBe('runbook');
