@@ -78,7 +78,11 @@ async function wholeRun(connectionId: string): Promise<void> {
   await endSandbox(deps, executionId, { kind: 'exited', message: 'The agent has exited.', exitCode: 0 });
 }
 
-test('the state changes of a run write at most 9 KB of log and 40 index entries', async () => {
+test('the state changes of a run write at most 9 KB of log and 40 index entries', async ({ skip }) => {
+  const [server] = await t.deps.db.query<{ version: number }>(
+    "SELECT current_setting('server_version_num')::int AS version",
+  );
+  if (server === undefined || server.version < 170_000) skip('older servers show fewer records of their log');
   await t.deps.db.query('CREATE EXTENSION IF NOT EXISTS pg_walinspect');
   const connection = await t.newConnection();
   // The pages of new tables are empty, and their indexes have few pages.

@@ -79,6 +79,8 @@ const creatingNothing = [
   'syncFactorySource',
   'validateFactoryFiles',
   'cancelFactoryTask',
+  // A run keeps each event once, by its UUID.
+  'reportClientEvent',
 ];
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');
