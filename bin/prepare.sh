@@ -154,8 +154,6 @@ ensure_built_soon() {
 build_first() {
   may_build || return 0
   take_install_lock
-  # The programs start first.
-  sleep 8
   log="$root/.runyard/dashboard.log"
   # `npm install` adds packages. `npm ci` would first delete those that the running programs use.
   (cd "$root" && npm install --no-save --omit=dev -w packages/dashboard --no-audit --no-fund --fetch-timeout=60000 >"$log" 2>&1) &&
