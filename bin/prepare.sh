@@ -52,6 +52,9 @@ is_installed() {
 # Succeeds if node_modules has at least the packages that the programs need.
 has_programs() { cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-programs-lock.json" || is_installed; }
 
+# Succeeds if node_modules has the packages of the dashboard, too. A killed installation leaves only some of them.
+has_dashboard() { cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-dashboard-lock.json" || is_installed; }
+
 release_install_lock() { rm -rf "$install_lock"; }
 
 # Permits one installation at a time. mkdir is atomic. The process id in the folder shows whether the owner of the lock still runs.
@@ -101,7 +104,7 @@ install() {
 # Installs all packages of the lockfile: those of the programs, of the dashboard and of developers.
 ensure_installed() { install is_installed "" .runyard-lock.json; }
 
-# Installs the packages that the command, the service, the worker and the agent need: half of all bytes.
+# Installs the packages that the command, the service, the worker and the agent need.
 ensure_programs() { install has_programs "--omit=dev -w packages/cli -w packages/agent" .runyard-programs-lock.json; }
 
 # Succeeds if the dashboard is built and its source files have not changed since then.
@@ -142,7 +145,7 @@ build() {
 # service shows a page that says so.
 ensure_built_soon() {
   may_build || return 0
-  if [ -e "$root/node_modules/vite" ]; then
+  if has_dashboard; then
     ensure_built
     return
   fi
@@ -157,7 +160,8 @@ build_first() {
   log="$root/.runyard/dashboard.log"
   # `npm install` adds packages. `npm ci` would first delete those that the running programs use.
   (cd "$root" && npm install --no-save --omit=dev -w packages/dashboard --no-audit --no-fund --fetch-timeout=60000 >"$log" 2>&1) &&
-    (is_built || build)
+    cp "$root/package-lock.json" "$root/node_modules/.runyard-dashboard-lock.json" &&
+    { is_built || build; }
   release_install_lock
   trap - EXIT
 }

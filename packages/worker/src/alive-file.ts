@@ -20,6 +20,7 @@ export function keepAliveFile(workerFolder: string, isConnected: () => boolean):
       else utimesSync(file, new Date(), new Date());
       written = text;
     } catch {
+      // The worker continues, because only probes read the file. The next call writes it again.
       written = undefined;
     }
   };

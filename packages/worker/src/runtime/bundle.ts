@@ -44,7 +44,12 @@ export const prebuiltFolder = (entry: string): string => path.join(path.dirname(
 /** Returns the bundle that the npm package has; undefined: this is a checkout. */
 async function prebuilt(entry: string): Promise<Bundle | undefined> {
   const folder = prebuiltFolder(entry);
-  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(() => []);
+  const found = await readdir(folder, { recursive: true, withFileTypes: true }).catch(
+    (error: NodeJS.ErrnoException) => {
+      if (error.code === 'ENOENT') return [];
+      throw error;
+    },
+  );
   const inputs = found.filter((each) => each.isFile()).map((each) => path.join(each.parentPath, each.name));
   if (inputs.length === 0) return undefined;
   const files = inputs.sort().map(async (file) => ({ name: path.relative(folder, file), bytes: await readFile(file) }));

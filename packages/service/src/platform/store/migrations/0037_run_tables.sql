@@ -16,7 +16,7 @@ DROP INDEX runs_updated, runs_created, runs_title, runs_skill, runs_state, runs_
   runs_live_by_schedule, runs_live_by_automation;
 DROP FUNCTION index_new_runs, move_run_hour, index_run_artifacts, index_run_words, run_span;
 
--- What a client, schedule or automation requested. Only the skills that a run found change it. No foreign key to runs, for the same reason
+-- The request of a client, schedule or automation. Only the skills that a run found change it. No foreign key to runs, for the same reason
 -- as in executions: delete_parts_of_runs deletes the rows of deleted runs.
 CREATE TABLE run_requests (
   run_id uuid PRIMARY KEY,

@@ -79,7 +79,7 @@ function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Ma
     });
 }
 
-/** What earlier transactions for the same deliveries have found. */
+/** Results of earlier transactions for the same deliveries. */
 interface Earlier {
   /** Why the starts of automations must wait, by the UIDs of the automations. */
   readonly held: Map<string, string>;
