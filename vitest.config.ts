@@ -1,5 +1,6 @@
 import { defineConfig } from 'vitest/config';
 import { LongestFirst } from './test/checks/longest-first.ts';
+import { leftTags } from './test/support/long.ts';
 
 export default defineConfig({
   test: {
@@ -17,6 +18,7 @@ export default defineConfig({
     testTimeout: 180_000,
     hookTimeout: 180_000,
     expect: { poll: { timeout: 60_000 } },
+    tags: leftTags,
     projects: [
       {
         extends: true,

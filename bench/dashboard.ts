@@ -4,8 +4,9 @@
  */
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { type Database, openDatabase } from '../packages/service/src/platform/store/database/database.ts';
+import type { Database } from '../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
+import { openDatabase } from '../packages/service/src/platform/store/database/open-database.ts';
 import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { insertKey } from '../packages/service/test/insert-key.ts';
 import { startChromium } from '../test/support/chromium.ts';

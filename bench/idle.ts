@@ -1,7 +1,7 @@
 /** Measures the processor time of an idle system: service, worker and the embedded PostgreSQL, without runs. */
 import { setTimeout as delay } from 'node:timers/promises';
-import { openDatabase } from '../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
+import { openDatabase } from '../packages/service/src/platform/store/database/open-database.ts';
 import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { type System, startSystem } from '../test/support/system.ts';
 import { cpuSecondsWithEnded, processesBelow } from './processes.ts';

@@ -8,7 +8,6 @@ import path from 'node:path';
 import { expect, test } from 'vitest';
 import { describeSystem } from './support/describe-system.ts';
 import { killWorkers } from './support/killed-workers.ts';
-import { isLong } from './support/long.ts';
 import { runOfAgent } from './support/run-of-agent.ts';
 import { supervisorOf } from './support/supervisor-of.ts';
 import { eventually, killHard } from './support/system.ts';
@@ -196,7 +195,9 @@ describeSystem('adoption', { env: { RUNYARD_ADOPT_SECONDS: String(adoptSeconds) 
   /** Only `bin/test-long` runs this test, because `chaos.test.ts` and `killed-parents.test.ts` also kill the worker at random moments. */
   const runs = 20;
 
-  test.runIf(isLong)('the service starts each run once and loses none while the worker is killed often', async () => {
+  test('the service starts each run once and loses none while the worker is killed often', {
+    tags: 'long',
+  }, async () => {
     const found = await killWorkers(system, { runs, seconds: 3, everyMs: 2500, mostKills: 3 });
     expect(found).toMatchObject({ states: { SUCCEEDED: runs }, failures: [], twice: [], incomplete: [] });
     expect(found.hit, 'agents at work when the worker was killed').toBeGreaterThan(0);

@@ -60,6 +60,7 @@ describeSystem('a backup', { env }, (system) => {
   };
 
   test('is restored as a paused system: ended runs are unchanged, and after `resume`, the other runs continue or fail', {
+    tags: 'long',
     timeout: 300_000,
   }, async () => {
     await system.call('PUT', '/secrets/TOKEN', { scope: 'personal', value: secretValue });

@@ -1,7 +1,6 @@
 /**
  * While many runs are in progress, kills agents, worker and service with SIGKILL at random moments, and stops worker or service for a
- * moment. No run may be lost or executed twice, and no agent may be left at the end. The seed differs each time. For a longer test,
- * `bin/test-long` sets CHAOS_RUNS=200 CHAOS_KILLS=40 in the environment.
+ * moment. No run may be lost or executed twice, and no agent may be left at the end. The seed differs each time.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs/runs';
@@ -9,11 +8,12 @@ import { expect, test } from 'vitest';
 import { describeFailures } from './chaos/failures.ts';
 import { agentProcesses, doubleRuns } from './support/agents-at-work.ts';
 import { describeSystem } from './support/describe-system.ts';
+import { isLong } from './support/long.ts';
 import { randomOf } from './support/random-of.ts';
 import { eventually, killHard } from './support/system.ts';
 
-const runCount = Number(process.env.CHAOS_RUNS ?? 12);
-const kills = Number(process.env.CHAOS_KILLS ?? 5);
+const runCount = isLong ? 100 : 12;
+const kills = isLong ? 20 : 5;
 /** Longest time, in milliseconds, between SIGSTOP and SIGCONT to a program. */
 const stallMs = Number(process.env.CHAOS_STALL_MS ?? 2000);
 /**

@@ -115,7 +115,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     );
   });
 
-  test('a runbook starts runs with shell commands and waits for them, on three levels', async () => {
+  test('a runbook starts runs with shell commands and waits for them, on three levels', { tags: 'long' }, async () => {
     const leaf = runbook('echo leaf-$((40+2))');
     const middle = over(start(leaf), 'child-run await');
     const top = overAll(start(middle, '--mode orchestrate --title Middle'), 'child-run await --timeout 120');
@@ -203,7 +203,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
       expect(child?.state).toBe('CANCELLED');
     });
 
-    test('if the parent uses a model', async () => {
+    test('if the parent uses a model', { tags: 'long' }, async () => {
       models.script((said) => {
         if (!said.prompt.includes('Split it')) return defaultScript(said);
         return said.turnOfPrompt === 0
@@ -234,7 +234,9 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     await Promise.all([system.until(runId, gone), untilBelow(runId, 1, gone)]);
   });
 
-  test('a restarted service cancels the remaining descendants if it was killed during the cancel of their parent', async () => {
+  test('a restarted service cancels the remaining descendants if it was killed during the cancel of their parent', {
+    tags: 'long',
+  }, async () => {
     const runId = await orchestrate(sleepers);
     const [child] = await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
     const holder = await db.connect();
@@ -257,7 +259,9 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     await system.until(runId, (run) => run.is_sandbox_running === false);
   });
 
-  test('every run of a tree that is cancelled while its worker is dead ends, and the slot is free again', async () => {
+  test('every run of a tree that is cancelled while its worker is dead ends, and the slot is free again', {
+    tags: 'long',
+  }, async () => {
     const runId = await orchestrate(sleepers);
     await untilBelow(runId, 1, (run) => run.state === 'INPROGRESS');
     await killHard(system.worker());
@@ -271,7 +275,7 @@ describeSystemWithModels('run trees', onOneSlot, (system, models) => {
     expect((await system.untilEnded(next)).state).toBe('SUCCEEDED');
   });
 
-  test('a child run succeeds although its parent ended because of a lost worker', async () => {
+  test('a child run succeeds although its parent ended because of a lost worker', { tags: 'long' }, async () => {
     const runId = await orchestrate(over(start(runbook('echo later')), 'sleep 300'));
     const [child] = await untilBelow(runId, 1, () => true);
     await killHard(system.worker());

@@ -73,7 +73,9 @@ test('commands show a request for approval from a run with a failed setup, appro
   expect(done.output).not.toContain('runyard approve');
 });
 
-test('`cancel` cancels several runs, named by the first characters of their ids, and prints the outcome for each run', async () => {
+test('`cancel` cancels several runs, named by the first characters of their ids, and prints the outcome for each run', {
+  tags: 'long',
+}, async () => {
   const start = async () => {
     const { output } = await here.call(['run', '--detach', '--json', '-'], { input: '```sh\nsleep 300\n```' });
     return JSON.parse(output).run_id as string;
@@ -144,7 +146,9 @@ test('`keys create` creates a key, which works until it is deleted', async () =>
   expect(refused.code).toBe(1);
 });
 
-test('commands invite a person, accept the invitation, change the role of the person and remove the person', async () => {
+test('commands invite a person, accept the invitation, change the role of the person and remove the person', {
+  tags: 'long',
+}, async () => {
   const invitation =
     (await here.call(['users', 'invite', '--role', 'viewer', '--note', 'Ada'])).output.split('\n')[0] ?? '';
   expect(invitation).toMatch(/^ryi_/);
@@ -159,7 +163,7 @@ test('commands invite a person, accept the invitation, change the role of the pe
   expect((await here.call(['runs'], { env })).output).toContain('authentication_required');
 });
 
-test('commands act in the team that RUNYARD_TEAM names', async () => {
+test('commands act in the team that RUNYARD_TEAM names', { tags: 'long' }, async () => {
   const uid = (await here.call(['teams', 'create', 'Second'])).output.split('\n')[0] ?? '';
   const env = { RUNYARD_TEAM: uid };
   expect((await here.call(['runs', '--json'], { env })).output).toContain('"runs":[]');
@@ -167,7 +171,9 @@ test('commands act in the team that RUNYARD_TEAM names', async () => {
   expect((await here.call(['teams'])).output).toMatch(/Two/);
 });
 
-test('commands choose the default model, the fallbacks and the disabled models of the team', async () => {
+test('commands choose the default model, the fallbacks and the disabled models of the team', {
+  tags: 'long',
+}, async () => {
   const none = 'default    the default of the service\nfallbacks  none\ndisabled   none\n';
   expect((await here.call(['models', 'default', 'runbook'])).output).toMatch(/^default {4}runbook$/m);
   expect(await here.call(['models', 'disable', 'openai/gpt-5-nano', 'openai/gpt-5-mini'])).toEqual({
@@ -258,7 +264,7 @@ test('`run` exits with 130 at the second Ctrl-C if the service does not answer t
   await here.call(['cancel', runId]);
 });
 
-test('commands show and set the budget, and show the usage', async () => {
+test('commands show and set the budget, and show the usage', { tags: 'long' }, async () => {
   const shown = await here.call(['budget', 'show']);
   expect(shown.output).toMatch(/monthly limit {6}none\ncredits left {7}not used/);
   const set = await here.call(['budget', 'set', '--monthly', '12.5', '--credits', '5000', '--json']);

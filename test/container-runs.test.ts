@@ -177,7 +177,9 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(await failure(`${registry.address}/${image}`)).toMatch(message);
   });
 
-  test('a run ends if the worker does not allow the registry of its image, and the worker sends no request to this registry', async () => {
+  test('a run ends if the worker does not allow the registry of its image, and the worker sends no request to this registry', {
+    tags: 'long',
+  }, async () => {
     expect(await failure('169.254.169.254/latest/meta-data:1')).toMatch(/takes images of docker\.io, .* only/);
   });
 
@@ -196,7 +198,9 @@ describe.skipIf(typeof started === 'string')(name, () => {
     expect(await failure(image)).toMatch(message);
   });
 
-  test('the worker ignores the entry point, user, volumes and health check of an image, and the agent does not get the variables of the image', async () => {
+  test('the worker ignores the entry point, user, volumes and health check of an image, and the agent does not get the variables of the image', {
+    tags: 'long',
+  }, async () => {
     const root = await engine.makeRoot();
     await writeFile(path.join(root, 'evil.js'), 'console.log("EVIL by Node")');
     await engine.makeImage('evil:1', root, [
@@ -255,7 +259,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     await eventually('end of the container', async () => (await engine.containers()).length === 0);
   });
 
-  test('a container and its run end when the supervisor of the container is killed', async () => {
+  test('a container and its run end when the supervisor of the container is killed', { tags: 'long' }, async () => {
     const runId = await create(sh('touch begun; sleep 1000'), { docker_image: 'box:1' });
     await system.until(runId, ({ state }) => state === 'INPROGRESS');
     const [running = ''] = await engine.containers();

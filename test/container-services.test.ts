@@ -215,7 +215,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     await eventually('removal of the containers', none);
   });
 
-  test('stay the same for follow-ups, and start anew with the next sandbox of the run', async () => {
+  test('stay the same for follow-ups, and start anew with the next sandbox of the run', { tags: 'long' }, async () => {
     const runId = await create(sh(get(port, 'id')), { services: [web] }, { idle_timeout_minutes: 0.25 });
     const idsSeen = async () => (await conversationOf(runId)).match(/"text":"[0-9a-f-]{36}\\n"/g) ?? [];
     const followUp = async (count: number) => {
@@ -230,7 +230,9 @@ describe.skipIf(typeof started === 'string')(name, () => {
     await eventually('removal of the containers', none);
   });
 
-  test('continue when the worker is killed, and end with the supervisor of their sandbox', async () => {
+  test('continue when the worker is killed, and end with the supervisor of their sandbox', {
+    tags: 'long',
+  }, async () => {
     const line = (await system.logs()).split('\n').find((text) => text.includes('"sandboxes live here"')) ?? '';
     const { folder } = JSON.parse(line) as { folder: string };
     const all = path.join(folder, 's');

@@ -1,4 +1,4 @@
-/** Kills the embedded database in the middle of writes. `bin/test-long` sets CRASH_ROUNDS=10 for more kills of each kind. */
+/** Kills the embedded database in the middle of writes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
@@ -9,13 +9,14 @@ import pg from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
 import { giveDatabase } from './support/head-start.ts';
+import { isLong } from './support/long.ts';
 import { programFile } from './support/programs.ts';
 
 /**
  * Number of kills of each kind. There must be at least two: after one kill, the service starts while the old database is still
  * stopping, and after another kill, the service starts later.
  */
-const rounds = Number(process.env.CRASH_ROUNDS ?? 2);
+const rounds = isLong ? 10 : 2;
 /**
  * Limit for the start of a service. It is long, because tests run on shared machines.
  */

@@ -1,8 +1,9 @@
 import { ListTeamDeliveriesQuery, ListTeamThingsQuery } from '@runyard/contract/automations/team-lists';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type SeededDeliveries, seedDeliveries } from '../bench/delivery-seed.ts';
-import { type Database, openDatabase } from '../packages/service/src/platform/store/database/database.ts';
+import type { Database } from '../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../packages/service/src/platform/store/database/log.ts';
+import { openDatabase } from '../packages/service/src/platform/store/database/open-database.ts';
 import { migrateDatabase } from '../packages/service/src/platform/store/migrations/migrate.ts';
 import { listTeamAutomations } from '../packages/service/src/triggers/automations/team-list.ts';
 import { listTeamDeliveries, maxLookedAt } from '../packages/service/src/triggers/webhooks/log/team-log.ts';

@@ -1,7 +1,8 @@
 /**
  * Starts deploy/compose.yaml with the commands of docs/deploy.md, in a container engine with its own network namespace, and executes runs.
- * It takes two minutes, so it runs only with IMAGES=1 in the environment, which `bin/test-long` sets.
+ * It takes two minutes, so it runs only with `bin/test-long`.
  */
+
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { cp, mkdir, readFile, writeFile } from 'node:fs/promises';
@@ -18,6 +19,7 @@ import { folder, hasTools, root, tools } from './deploy/chart.ts';
 import { blockWith } from './deploy/pages.ts';
 import { clients, postgresImage, seaweedImage } from './deploy/public-images.ts';
 import { startTestEngine, type TestEngine } from './support/container-engine.ts';
+import { isLong } from './support/long.ts';
 import { hasEnded } from './support/run-kinds.ts';
 import { eventually } from './support/system.ts';
 
@@ -28,7 +30,7 @@ const compose = parse(await readFile(path.join(root, 'deploy/compose.yaml'), 'ut
 };
 
 async function prepare(): Promise<{ engine: TestEngine; seaweed: Buffer } | string> {
-  if (process.env.IMAGES !== '1') return 'bin/test-long runs it';
+  if (!isLong) return 'bin/test-long runs it';
   if (!hasTools) return 'bin/prepare-deploy.sh compiles docker-compose with Go';
   if (!existsSync(clients)) return `there is no ${clients}`;
   for (const program of ['docker', 'iptables', 'ip', 'nsenter', 'curl'])
@@ -42,7 +44,7 @@ async function prepare(): Promise<{ engine: TestEngine; seaweed: Buffer } | stri
 const prepared = await prepare();
 const title = typeof prepared === 'string' ? `docker compose up (skipped: ${prepared})` : 'docker compose up';
 
-describe.skipIf(typeof prepared === 'string')(title, { timeout: limitMs }, () => {
+describe.skipIf(typeof prepared === 'string')(title, { timeout: limitMs, tags: 'long' }, () => {
   const { engine, seaweed } = prepared as Exclude<typeof prepared, string>;
   const place = path.join(folder, 'compose');
   let key: string;

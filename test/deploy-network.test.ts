@@ -42,7 +42,7 @@ const outside = [
   { namespaceSelector: {} },
 ];
 
-describe.skipIf(!hasTools)(`the network of the chart${skipped}`, () => {
+describe.skipIf(!hasTools)(`the network of the chart${skipped}`, { tags: 'compiled' }, () => {
   test('is closed for every pod in the namespace of the runs', () => {
     const { metadata, spec } = one(least, 'NetworkPolicy', 'ry-closed');
     expect(metadata.namespace).toBe('runyard-runs');
@@ -138,7 +138,7 @@ describe.skipIf(!hasTools)(`the network of the chart${skipped}`, () => {
   });
 });
 
-describe.skipIf(!hasTools)(`the RuntimeClass of the chart${skipped}`, () => {
+describe.skipIf(!hasTools)(`the RuntimeClass of the chart${skipped}`, { tags: 'compiled' }, () => {
   const named = (runtimeClassName: string) => ({ ...least, runs: { runtimeClassName } });
 
   test('is passed to the worker', () => {

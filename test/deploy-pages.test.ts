@@ -56,7 +56,7 @@ test('the commands of docs/deploy.md for one machine make the secrets of the com
   expect(parseSettings({ RUNYARD_BOOTSTRAP_KEY: key })).toMatchObject({ ok: true });
 });
 
-describe.skipIf(!hasTools)(`the values of docs/deploy.md for a cluster${skipped}`, () => {
+describe.skipIf(!hasTools)(`the values of docs/deploy.md for a cluster${skipped}`, { tags: 'compiled' }, () => {
   test('name only Secrets and keys that the commands of the page create', () => {
     const made = new Map<string, string[]>();
     for (const [, , namespace, ...words] of execute(blockWith('deploy.md', 'sh', 'create namespace'), ['kubectl'])) {

@@ -16,7 +16,7 @@ const title = isSkipped
   : 'enforced network policies';
 const limitMs = 120_000;
 
-describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
+describe.skipIf(isSkipped)(title, { timeout: limitMs, tags: 'compiled' }, () => {
   const addresses = { service: '10.231.79.10', worker: '10.231.79.11', run: '10.231.79.12', neighbour: '10.231.79.13' };
   const others = { monitoring: '10.231.79.14', stranger: '10.231.79.15', metadata: '169.254.169.254' };
   const service = `http://${addresses.service}:4180`;

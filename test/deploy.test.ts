@@ -22,7 +22,7 @@ import {
   unsafe,
 } from './deploy/chart.ts';
 
-describe.skipIf(!hasTools)(`the chart${skipped}`, () => {
+describe.skipIf(!hasTools)(`the chart${skipped}`, { tags: 'compiled' }, () => {
   test('passes helm lint', () => {
     expect(helm('lint', full)).toMatchObject({ status: 0 });
   });
@@ -248,7 +248,7 @@ describe('the compose file', () => {
     expect(JSON.parse(text('s3-config')).identities).toHaveLength(1);
   });
 
-  test.skipIf(!hasTools)(`is valid by the Compose Specification${skipped}`, () => {
+  test.skipIf(!hasTools)(`is valid by the Compose Specification${skipped}`, { tags: 'compiled' }, () => {
     const words = ['--file', file, 'config', '--quiet'];
     const { status, stderr } = spawnSync(path.join(tools, 'docker-compose'), words, { encoding: 'utf8' });
     expect(status, stderr).toBe(0);

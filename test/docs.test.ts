@@ -50,10 +50,12 @@ test('a reader of docs/architecture.md opens at most 12 files to follow a walk',
 });
 
 /** Variables that a worker gives to the agent. They are not settings of Runyard's programs. */
-const agentVariables = ['workspace/run-folders.ts', 'harness/external.ts'].flatMap((file) =>
+const agentVariables = ['workspace/run-folders.ts', 'harness/external.ts', 'results/prompt-text.ts'].flatMap((file) =>
   [
-    ...readFileSync(path.join(root, 'packages/agent/src', file), 'utf8').matchAll(/env\.(RUNYARD_\w+)|(RUNYARD_\w+):/g),
-  ].map(([, read, taken]) => read ?? taken),
+    ...readFileSync(path.join(root, 'packages/agent/src', file), 'utf8').matchAll(
+      /env\.(RUNYARD_\w+)|(RUNYARD_\w+):|'(RUNYARD_\w+)'/g,
+    ),
+  ].map(([, read, taken, quoted]) => read ?? taken ?? quoted),
 );
 
 test.each(pages)('every setting that %s names exists', (page) => {

@@ -1,8 +1,9 @@
 /**
  * Compares the images of deploy/Dockerfile with the images of bin/images. A container engine executes the Dockerfile, but the tests have
  * no Debian image. So the stage `build` is an image with a shell, which gets the files that `bin/images --unpacked` writes. These tests
- * need a minute, so they run only with IMAGES=1 in the environment, which `bin/test-long` sets.
+ * need a minute, so they run only with `bin/test-long`.
  */
+
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { mkdtempSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
@@ -13,13 +14,14 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { type ImageKind, imageKinds, imageOf } from '../deploy/images/images.ts';
 import type { TarEntry } from '../packages/worker/src/sidecar/archive.ts';
 import { startTestEngine, type TestEngine } from './support/container-engine.ts';
+import { isLong } from './support/long.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
-const started = process.env.IMAGES === '1' ? await startTestEngine() : 'bin/test-long runs it';
+const started = isLong ? await startTestEngine() : 'bin/test-long runs it';
 const title = typeof started === 'string' ? `deploy/Dockerfile (skipped: ${started})` : 'deploy/Dockerfile';
 const limitMs = 300_000;
 
-describe.skipIf(typeof started === 'string')(title, { timeout: limitMs }, () => {
+describe.skipIf(typeof started === 'string')(title, { timeout: limitMs, tags: 'long' }, () => {
   const { engine, makeImage, makeRoot, [Symbol.asyncDispose]: stopEngine } = started as TestEngine;
   const folder = mkdtempSync(path.join(tmpdir(), 'runyard-dockerfile-'));
   const images = path.join(folder, 'images');

@@ -1,7 +1,8 @@
 /**
  * Tests the files in the images of service and worker, and a run that containers of both images execute. The tests with containers
- * need half a minute, so they run only with IMAGES=1 in the environment, which `bin/test-long` sets.
+ * need half a minute, so they run only with `bin/test-long`.
  */
+
 import { randomBytes } from 'node:crypto';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -13,13 +14,13 @@ import { archiveOf, type Image, imageKinds, imageOf, imageUser } from '../deploy
 import { materialsOf } from '../deploy/images/materials.ts';
 import { startTestEngine, type TestEngine } from './support/container-engine.ts';
 import { freePort } from './support/free-port.ts';
+import { isLong } from './support/long.ts';
 import { hasEnded } from './support/run-kinds.ts';
 import { startS3Server } from './support/s3-server.ts';
 import { eventually } from './support/system.ts';
 import { type SystemServer, startSystemPostgres, systemPostgres } from './support/system-postgres.ts';
 
 const root = path.resolve(import.meta.dirname, '..');
-const isLong = process.env.IMAGES === '1';
 const limitMs = 600_000;
 
 describe('the files of an image', () => {
@@ -67,7 +68,7 @@ const started = !isLong
 const title =
   typeof started === 'string' ? `containers of the images (skipped: ${started})` : 'containers of the images';
 
-describe.skipIf(typeof started === 'string')(title, { timeout: limitMs }, () => {
+describe.skipIf(typeof started === 'string')(title, { timeout: limitMs, tags: 'long' }, () => {
   const { engine, [Symbol.asyncDispose]: stopEngine } = started as TestEngine;
   const newKey = () => `ryk_${randomBytes(24).toString('hex')}`;
   const [key, workerKey] = [newKey(), newKey()];

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { findImportFaults, serviceFloors } from './checks/import-rules.ts';
+import { findImportFaults, packageFloors, pictureOf } from './checks/import-rules.ts';
 
 let root: string;
 
@@ -82,13 +82,13 @@ test('the check rejects an import of a package that the importing package may no
 
 test('the check rejects folders that import each other, also through other folders or with dynamic imports', async () => {
   await writeSources({
-    'agent/src/a/one.ts': "import { two } from '../b/two.ts';\n",
-    'agent/src/b/two.ts': "export { three } from '../b/c/three.ts';\n",
-    'agent/src/b/c/three.ts': "const one = await import('../../a/one.ts');\n",
+    'client/src/a/one.ts': "import { two } from '../b/two.ts';\n",
+    'client/src/b/two.ts': "export { three } from '../b/c/three.ts';\n",
+    'client/src/b/c/three.ts': "const one = await import('../../a/one.ts');\n",
   });
   const [fault] = findImportFaults(root);
   expect(fault).toContain(
-    'folders import each other: packages/agent/src/a, packages/agent/src/b, packages/agent/src/b/c',
+    'folders import each other: packages/client/src/a, packages/client/src/b, packages/client/src/b/c',
   );
 });
 
@@ -137,6 +137,34 @@ test('the check rejects a folder of the service that is on no floor', async () =
 
 test('docs/architecture.md shows the same floors and rooms as the check', async () => {
   const page = await readFile(path.join(import.meta.dirname, '../docs/architecture.md'), 'utf8');
-  for (const { name, rooms } of serviceFloors)
-    expect(page).toContain(`\n${name}\n${rooms.map((line) => `    ${line.join(' · ')}`).join('\n')}\n`);
+  for (const floors of Object.values(packageFloors))
+    expect(page).toContain(`\n\`\`\`text\n${pictureOf(floors)}\n\`\`\`\n`);
+});
+
+test('the check rejects an import from a higher line or floor of the command line', async () => {
+  await writeSources({
+    'cli/src/terminal/list.ts': "import { connect } from '../service/connect.ts';\n",
+    'cli/src/service/connect.ts': '',
+    'cli/src/commands/runs/list.ts': "import { fires } from '../schedules/fires.ts';\n",
+    'cli/src/commands/schedules/fires.ts': "import { list } from '../../terminal/list.ts';\n",
+  });
+  expect(findImportFaults(root)).toEqual([
+    'packages/cli/src/commands/runs/list.ts imports packages/cli/src/commands/schedules/fires.ts: commands/runs is not above commands/schedules',
+    'packages/cli/src/terminal/list.ts imports packages/cli/src/service/connect.ts: terminal is not above service',
+  ]);
+});
+
+test('the check reports a room of the worker that imports a higher room, and files that import each other', async () => {
+  await writeSources({
+    'worker/src/runtime/program.ts': `import type { Sandbox } from '../sandboxes/sandbox.ts';\n`,
+    'worker/src/sandboxes/sandbox.ts': `import { prepare } from './prepare.ts';\n`,
+    'worker/src/sandboxes/prepare.ts': `import { sandbox } from './sandbox.ts';\n`,
+    'worker/src/strange.ts': `import { sandbox } from './sandboxes/sandbox.ts';\n`,
+  });
+  const [prepare, sandbox] = ['prepare', 'sandbox'].map((name) => `packages/worker/src/sandboxes/${name}.ts`);
+  expect(findImportFaults(root)).toEqual([
+    `packages/worker/src/runtime/program.ts imports ${sandbox}: runtime is not above sandboxes`,
+    'packages/worker/src/strange.ts: strange.ts is on no floor of test/checks/import-rules.ts',
+    `files import each other: ${prepare}, ${sandbox}\n    ${prepare} → ${sandbox}\n    ${sandbox} → ${prepare}`,
+  ]);
 });

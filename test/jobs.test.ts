@@ -88,7 +88,9 @@ describeSystemWithModels('a platform engineer', options, (system, models) => {
     expect(changes).toContain('add.cjs');
   });
 
-  test('updates several repositories at night with one child each, and runs only the failed child again', async () => {
+  test('updates several repositories at night with one child each, and runs only the failed child again', {
+    tags: 'long',
+  }, async () => {
     const environment_id = await environment({
       name: 'All',
       github_repos: repositories.map((repo) => ({ owner: 'acme', repo })),
@@ -177,7 +179,7 @@ describeSystemWithModels('a platform engineer', options, (system, models) => {
     expect(JSON.parse(await artifact(run, 'result.json'))).toEqual({ issue: 'error', severity: 'high' });
   });
 
-  test('keeps a factory as files: plan, apply, drift, and back to the files of before', async () => {
+  test('keeps a factory as files: plan, apply, drift, and back to the files of before', { tags: 'long' }, async () => {
     await system.call('PUT', '/secrets/ALERTS', { value: 'long-secret-of-alerts', scope: 'team' });
     const { uid: factory } = await system.call<{ uid: string }>('POST', '/factory', { name: 'Shipping' }, 201);
     const automation = (cron: string) =>

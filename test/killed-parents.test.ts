@@ -1,7 +1,6 @@
 /**
  * Kills the commands `up`, `run`, `service` and `worker` with SIGKILL while runs are in the middle of their turns. These commands
- * start the programs and restart them. After the next start, the worker must adopt the sandboxes. For a longer test, `bin/test-long`
- * sets PARENT_RUNS=40 PARENT_KILLS=30 in the environment.
+ * start the programs and restart them. After the next start, the worker must adopt the sandboxes.
  */
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -19,8 +18,8 @@ import { hasEnded } from './support/run-kinds.ts';
 import { eventually } from './support/system.ts';
 
 const runyard = await runyardFile();
-const runCount = Number(process.env.PARENT_RUNS ?? 4);
-const killCount = Number(process.env.PARENT_KILLS ?? 2);
+const runCount = 40;
+const killCount = 30;
 
 const folder = mkdtempSync(path.join(tmpdir(), 'runyard-parents-'));
 afterAll(() => {

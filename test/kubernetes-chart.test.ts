@@ -33,7 +33,7 @@ const limitMs = 600_000;
 const release = 'ry';
 const namespace = 'runyard';
 
-describe.skipIf(isSkipped)(title, { timeout: limitMs }, () => {
+describe.skipIf(isSkipped)(title, { timeout: limitMs, tags: 'compiled' }, () => {
   const key = `ryk_${randomBytes(24).toString('hex')}`;
   const metricsToken = randomBytes(24).toString('hex');
   const { forward, addTls, close } = makeForwarders();

@@ -83,6 +83,7 @@ describe.skipIf(problem !== null)(name, () => {
 
   test.skipIf(!isRealCluster)(
     'a service from an image is ready before the agent, which reaches it, and its output is in the timeline',
+    { timeout: limitMs, tags: 'compiled' },
     async () => {
       const serve = 'printf %s answered > /tmp/answer; echo serving; exec nc -ll -p 8088 -e cat /tmp/answer';
       const service = { name: 'web', image: 'debian:12', port: 8088, command: `sh -c "${serve}"` };
@@ -96,12 +97,11 @@ describe.skipIf(problem !== null)(name, () => {
       expect(run, `${timeline} ${conversation}`).toMatchObject({ state: 'SUCCEEDED' });
       expect(timeline).toContain('serving');
     },
-    limitMs,
   );
 
   test.skipIf(!isRealCluster)(
     'a run on a lost node ends, or resumes when the node is back',
-    { timeout: 2 * limitMs },
+    { timeout: 2 * limitMs, tags: 'compiled' },
     async () => {
       const isAtWork = async (runId: string, execution: number) => {
         const { events } = await system.call<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`);

@@ -1,7 +1,6 @@
 /**
  * Tests that each reader of an event stream gets each event once and in order, although the test closes connections of readers, kills
- * the service, and ends the database connection on which the service listens for events. `bin/test-long` sets LIVE_STREAMS_SCALE=4 for
- * more readers and writers.
+ * the service, and ends the database connection on which the service listens for events.
  */
 import { setTimeout as delay } from 'node:timers/promises';
 import { createClient } from '@runyard/client';
@@ -10,9 +9,10 @@ import type { Queryable } from '../packages/service/src/platform/store/database/
 import { appendTimelineEvent } from '../packages/service/src/runs/executions/timeline/timeline.ts';
 import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
 import { type CutOffReader, readCutOff } from './support/cut-off-reader.ts';
+import { isLong } from './support/long.ts';
 import { eventually, killHard, type System, startSystem } from './support/system.ts';
 
-const scale = Number(process.env.LIVE_STREAMS_SCALE ?? 1);
+const scale = isLong ? 4 : 1;
 const runCount = 3 * scale;
 /** Number of readers that read the stream of a single run: two for each run. */
 const readersOfRuns = 6 * scale;

@@ -5,8 +5,8 @@ import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
 import { expect, test } from 'vitest';
 import { withDiffTexts } from '../packages/agent/src/harness/diff-text.ts';
 import { sessionUpdates } from '../packages/agent/src/harness/session-updates.ts';
-import { noColours } from '../packages/cli/src/live/colours.ts';
-import { createLiveView } from '../packages/cli/src/live/view.ts';
+import { createLiveView } from '../packages/cli/src/commands/runs/view/view.ts';
+import { noColours } from '../packages/cli/src/terminal/colours.ts';
 
 /** Returns the lines that `logs` prints of a recorded session. */
 function logsOf(type: string): string[] {

@@ -1,7 +1,6 @@
 /**
  * Tests two real MCP clients: the command line of the MCP inspector, and Claude Code, which starts a run and waits for it. Claude Code
- * uses a fake model. Both clients are large programs, so the tests run only with MCP_CLIENTS=1 in the environment, which
- * `bin/test-long` sets.
+ * uses a fake model. Both clients are large programs, so only `bin/test-long` runs the tests.
  */
 import { execFile } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
@@ -16,9 +15,8 @@ import { installNpmPackages, type NpmPackages } from './support/npm-packages.ts'
 
 const run = promisify(execFile);
 const limitMs = 240_000;
-const isLong = process.env.MCP_CLIENTS === '1';
 
-describe.skipIf(!isLong)('MCP clients', () => {
+describe('MCP clients', { tags: 'long' }, () => {
   describeSystemWithModels('of a whole system', {}, (system, models) => {
     let packages: NpmPackages;
     let home: string;

@@ -1,8 +1,9 @@
 /**
  * Runs the README's commands on a fresh clone. Instead of the real `npm ci`, which would need 40 seconds of processor time to write
  * 34,000 files, the test uses a command that links the installed packages of this repository. The lockfile is the same.
- * `bin/test-long` sets NEWCOMER_NPM=1, with which the test uses the real `npm ci`.
+ * With `bin/test-long`, the test uses the real `npm ci`.
  */
+
 import { execFileSync } from 'node:child_process';
 import {
   existsSync,
@@ -21,6 +22,7 @@ import { afterAll, beforeAll, expect, test, vi } from 'vitest';
 import { serviceNodeFlags } from '../packages/cli/src/supervise/stack.ts';
 import { endCommands, runCommand, startCommand } from './support/command-line.ts';
 import { freePort } from './support/free-port.ts';
+import { isLong } from './support/long.ts';
 import { processesOf } from './support/processes-of.ts';
 
 const repository = path.resolve(import.meta.dirname, '..');
@@ -59,7 +61,7 @@ beforeAll(async () => {
   execFileSync('git', ['clone', '-q', '--shared', repository, clone]);
   port = await freePort();
   env = { RUNYARD_PORT: String(port), npm_config_prefer_offline: 'true' };
-  if (process.env.NEWCOMER_NPM !== '1') env.PATH = `${writeLinkingNpm()}:${process.env.PATH}`;
+  if (!isLong) env.PATH = `${writeLinkingNpm()}:${process.env.PATH}`;
 });
 
 afterAll(async () => {
@@ -123,10 +125,10 @@ test('bin/runyard works from another folder and through a symbolic link, and exi
   expect(code).toBe(1);
 });
 
-test('the command of the README for tests works in the clone', async () => {
+test('the command of the README for tests works in the clone', { tags: 'long' }, async () => {
   expect(commands()).toContain('bin/test');
   // Run only one test file, because a full run would include this file and start itself again.
-  const { code, output } = await runCommand(['bin/test', '--filter', 'live/amounts'], { cwd: clone, env });
+  const { code, output } = await runCommand(['bin/test', '--filter', 'terminal/amounts'], { cwd: clone, env });
   expect(output.trimEnd().split('\n').at(-1)).toMatch(/^\d+ passed, 0 failed, 0 skipped$/);
   expect(code).toBe(0);
 });
@@ -140,7 +142,9 @@ test('`down` stops everything and leaves no process', async () => {
   expect((await runCommand(['bin/runyard', 'status'], { cwd: clone, env })).code).toBe(1);
 });
 
-test('`up` works if the dashboard cannot be built: a page says so, the printed curl command works without changes, and no process stays after Ctrl-C', async () => {
+test('`up` works if the dashboard cannot be built: a page says so, the printed curl command works without changes, and no process stays after Ctrl-C', {
+  tags: 'long',
+}, async () => {
   const source = path.join(clone, 'packages/dashboard/src/main.tsx');
   writeFileSync(source, `${readFileSync(source, 'utf8')}\n}`);
   const up = startCommand(['bin/runyard', 'up'], { cwd: clone, env });
@@ -167,24 +171,23 @@ test('`up` works if the dashboard cannot be built: a page says so, the printed c
   expect(processesOf(clone)).toEqual([]);
 });
 
-test.skipIf(process.env.NEWCOMER_NPM !== '1')(
-  'the tarball of a release works without git and without a network, if npm has the packages in its cache',
-  { timeout: 600_000 },
-  async () => {
-    const release = path.join(folder, 'release');
-    const author = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@example.com' };
-    const committer = { GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@example.com' };
-    const make = ['bin/release', release, '--version', '99.1.2', '--without-images'] as const;
-    const made = await runCommand(make, { cwd: clone, env: { ...env, ...author, ...committer } });
-    expect(made).toMatchObject({ code: 0 });
-    expect(execFileSync('git', ['tag', '--points-at', 'HEAD'], { cwd: clone, encoding: 'utf8' })).toBe('v99.1.2\n');
-    expect((await runCommand(make, { cwd: clone, env })).output).toContain('the tag v99.1.2 exists already');
-    execFileSync('tar', ['-xzf', path.join(release, 'runyard-99.1.2.tar.gz'), '-C', folder]);
-    const unpacked = { cwd: path.join(folder, 'runyard-99.1.2'), env: { ...env, npm_config_offline: 'true' } };
-    const { code, output } = await runCommand(['bin/runyard', 'run', 'examples/hello.md'], unpacked);
-    expect(output).toContain('SUCCEEDED');
-    expect(output, 'the tarball has the built dashboard').not.toContain('building the dashboard');
-    expect(code).toBe(0);
-    expect((await runCommand(['bin/runyard', 'down'], unpacked)).output).toBe('stopped\n');
-  },
-);
+test('the tarball of a release works without git and without a network, if npm has the packages in its cache', {
+  timeout: 600_000,
+  tags: 'long',
+}, async () => {
+  const release = path.join(folder, 'release');
+  const author = { GIT_AUTHOR_NAME: 'A', GIT_AUTHOR_EMAIL: 'a@example.com' };
+  const committer = { GIT_COMMITTER_NAME: 'A', GIT_COMMITTER_EMAIL: 'a@example.com' };
+  const make = ['bin/release', release, '--version', '99.1.2', '--without-images'] as const;
+  const made = await runCommand(make, { cwd: clone, env: { ...env, ...author, ...committer } });
+  expect(made).toMatchObject({ code: 0 });
+  expect(execFileSync('git', ['tag', '--points-at', 'HEAD'], { cwd: clone, encoding: 'utf8' })).toBe('v99.1.2\n');
+  expect((await runCommand(make, { cwd: clone, env })).output).toContain('the tag v99.1.2 exists already');
+  execFileSync('tar', ['-xzf', path.join(release, 'runyard-99.1.2.tar.gz'), '-C', folder]);
+  const unpacked = { cwd: path.join(folder, 'runyard-99.1.2'), env: { ...env, npm_config_offline: 'true' } };
+  const { code, output } = await runCommand(['bin/runyard', 'run', 'examples/hello.md'], unpacked);
+  expect(output).toContain('SUCCEEDED');
+  expect(output, 'the tarball has the built dashboard').not.toContain('building the dashboard');
+  expect(code).toBe(0);
+  expect((await runCommand(['bin/runyard', 'down'], unpacked)).output).toBe('stopped\n');
+});

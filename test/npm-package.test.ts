@@ -109,7 +109,7 @@ describe('the npm package', () => {
 
 const users = process.getuid?.() === 0 ? (['root', 'another user'] as const) : (['this user'] as const);
 const plain = ['setpriv', '--reuid=65534', '--regid=65534', '--clear-groups'];
-describe.skipIf(process.env.TEST_LONG !== '1')('npm installs the package', { timeout: 300_000 }, () => {
+describe('npm installs the package', { timeout: 300_000, tags: 'long' }, () => {
   test.each(['20', '22', '24'].flatMap((major) => users.map((user) => [major, user] as const)))(
     'beside Node %s as %s, and a run succeeds',
     async (major, user) => {

@@ -71,7 +71,7 @@ describe.skipIf(noBrowser)(`runyard open${noBrowser ? ` (skipped: ${noBrowser})`
     await picture('run-signed-in');
     await page.getByRole('button', { name: 'Cancel run…' }).click();
     await page.getByRole('button', { name: 'Cancel the run' }).click();
-    await page.locator('.st.lg.CANCELLED').waitFor();
+    await page.locator('[data-state=CANCELLED][data-large]').waitFor();
     await page.reload();
     await page.getByRole('heading', { name: 'Look here' }).waitFor();
 

@@ -21,7 +21,7 @@ import { sendPlain } from '../packages/client/src/send-plain.ts';
 import { openCodeHost } from '../packages/service/src/edges/gateway/git/git-upstream.ts';
 import { transfer } from '../packages/service/src/edges/gateway/git/lfs-host.ts';
 import { sendToMcpServer } from '../packages/service/src/edges/gateway/mcp/mcp-upstream.ts';
-import { probeProvider } from '../packages/service/src/edges/gateway/models/model-health.ts';
+import { probeProvider } from '../packages/service/src/edges/gateway/models/ask-provider.ts';
 import { openUpstreams } from '../packages/service/src/edges/gateway/models/upstream.ts';
 import { openLogs } from '../packages/service/src/platform/metrics/open-logs.ts';
 import { openS3Blobs } from '../packages/service/src/platform/store/blobs/s3-blobs.ts';

@@ -155,7 +155,9 @@ describeSystem('a worker with a cache', options, (system) => {
     expect(run.output, run.output).toContain('401\\n401\\n401\\n');
   });
 
-  test('leaves a run its copy of the prepared workspace if its worker is killed and the next worker adopts the sandbox', async () => {
+  test('leaves a run its copy of the prepared workspace if its worker is killed and the next worker adopts the sandbox', {
+    tags: 'long',
+  }, async () => {
     const uid = await environment(system, { setup_commands: ['echo made-before > made'] });
     expect((await runIn(system, uid, 'true')).steps.at(-1)).toBe(kept);
     const sandboxes = path.join(await stateRootOf(system), 's');
@@ -257,7 +259,7 @@ describeSystem('a worker with a cache', options, (system) => {
     expect(run.steps.at(-2)).toMatch(/; ended 2 processes of the setup$/);
   });
 
-  test('prepares the workspace again if the stored one is damaged', async () => {
+  test('prepares the workspace again if the stored one is damaged', { timeout: 240_000 }, async () => {
     const uid = await environment(system, { setup_commands: ['echo made > made'] });
     await runIn(system, uid, 'true');
     const folder = path.join(system.dataDir, 'worker/cache');
@@ -276,7 +278,7 @@ describeSystem('a worker with a cache', options, (system) => {
     expect(again.output).toContain('made\\nsecond');
     expect((await runIn(system, uid, 'true')).steps).toEqual([reused]);
     preparedUid = uid;
-  }, 240_000);
+  });
 
   test('gives no stored workspace to a run if the code host no longer allows access to its repository', async () => {
     isRevoked = true;
@@ -298,7 +300,10 @@ const asPlainUser = async () => {
 
 describe.runIf(process.getuid?.() === 0)('as root', () => {
   describeSystem('a worker of a plain user', asPlainUser, (system) => {
-    test('gives later runs copies of the prepared workspace, and prepares it again if the kept one is damaged', async () => {
+    test('gives later runs copies of the prepared workspace, and prepares it again if the kept one is damaged', {
+      tags: 'long',
+      timeout: 240_000,
+    }, async () => {
       const uid = await environment(system, { setup_commands: ['date +%s%N > made; mkdir -m 500 ~/locked'] });
       const look = 'cat made; cat site/README.md; readlink site/link-out; ls -ld ~/locked; git -C site status --short';
       const first = await runIn(system, uid, `${look}; echo changed > made; echo changed > site/README.md`);
@@ -315,6 +320,6 @@ describe.runIf(process.getuid?.() === 0)('as root', () => {
       const again = await runIn(system, uid, 'cat made');
       expect(again.steps.at(-1)).toBe(kept);
       expect((await runIn(system, uid, 'true')).steps).toEqual([reused]);
-    }, 240_000);
+    });
   });
 });

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { createContext } from '../packages/cli/src/context.ts';
+import { createContext } from '../packages/cli/src/context/context.ts';
 import { checkBlobs } from '../packages/cli/src/doctor/database.ts';
 import { storeDomain } from '../packages/service/src/edges/start/open-parts.ts';
 import type { BlobStore } from '../packages/service/src/platform/store/blobs/blobs.ts';

@@ -3,8 +3,9 @@
  * the answers with the document. The seed is fixed, so that a failure can be repeated. By default, Schemathesis sends two cases for
  * each operation (`schemathesis/hooks.py`): a request that fits the schema, and a request that does not fit. By default, it tests only
  * every fifteenth operation, and the operations whose path begins with `linked`. This is enough, because `checks/answers.ts` compares
- * the answers of all other tests with the document. `bin/test-long` sets SCHEMATHESIS_ALL_CASES=1 to send all cases, which takes minutes.
+ * the answers of all other tests with the document. `bin/test-long` sends all cases, which takes minutes.
  */
+
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
@@ -14,19 +15,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { z } from 'zod';
 import { makeOwnThings, type OwnThings } from '../packages/service/test/own-things.ts';
 import { startTestService, type TestService } from '../packages/service/test/service.ts';
+import { isLong } from './support/long.ts';
 import { installPythonPackages, type PythonPackages } from './support/python-packages.ts';
 
-const { SCHEMATHESIS_ALL_CASES = '' } = process.env;
-const sendsAll = SCHEMATHESIS_ALL_CASES === '1';
 /**
  * `examples` is the number of random requests for each operation. The phase "examples" of Schemathesis sends the examples of the
  * document, with random values for missing members. `docs-examples.test.ts` sends these examples unchanged.
  */
-const amount = sendsAll
+const amount = isLong
   ? { examples: 6, phases: 'examples,coverage,fuzzing,stateful' }
   : { examples: 2, phases: 'coverage,fuzzing,stateful' };
 /** Time limit. All requests together can take many minutes on a busy machine. */
-const limitMs = sendsAll ? 50 * 60_000 : 580_000;
+const limitMs = isLong ? 50 * 60_000 : 580_000;
 const seed = 4180;
 
 /**
@@ -39,7 +39,7 @@ const isLinked = ({ path: at }: Route) => at.startsWith(linked);
 /** Operations that are never sent: streams without an end, and the deletion of the key that all other requests need. */
 const neverSent = ['streamTeamEvents', 'streamTeamDeliveries', 'deleteKey'];
 const leftOut = Object.entries(routes)
-  .filter(([name, route], index) => neverSent.includes(name) || (!sendsAll && index % 15 !== 0 && !isLinked(route)))
+  .filter(([name, route], index) => neverSent.includes(name) || (!isLong && index % 15 !== 0 && !isLinked(route)))
   .map(([name]) => name);
 
 /** Statuses of refusals that depend on the stored data. A request may get them although it fits the schema. */
@@ -123,6 +123,12 @@ const refusals: Readonly<Record<string, readonly string[]>> = {
     'updateWebhook',
     'rotateWebhookSecret',
   ],
+  'a code, state, App or installation that GitHub does not know': [
+    'createGithubApp',
+    'convertGithubApp',
+    'authorizeGithub',
+    'finishGithubAuthorization',
+  ],
   'a payload filter that is not valid': ['testFilter', 'testFilterOnDeliveries'],
 };
 const refusedByContent = new Set(Object.values(refusals).flat());
@@ -159,7 +165,7 @@ const largeBody = 5000;
  * no random requests. Only an operation with a large schema gets random requests instead.
  */
 function phasesOf(route: Route): string {
-  if (sendsAll) return '';
+  if (isLong) return '';
   const body = route.body && JSON.stringify(z.toJSONSchema(route.body, { io: 'input', unrepresentable: 'any' }));
   const isCovered = body === undefined || body.length < largeBody;
   return `
@@ -182,7 +188,7 @@ warnings = false
 hooks = ${toml(path.join(import.meta.dirname, 'schemathesis/hooks.py'))}
 [phases.stateful]
 max-steps = 6
-generation.max-examples = ${sendsAll ? 25 : 6}
+generation.max-examples = ${isLong ? 25 : 6}
 [auth.openapi.apiKey]
 bearer = ${toml(service.key)}
 [auth.openapi.runToken]
@@ -230,7 +236,7 @@ test('Schemathesis gets only answers that the OpenAPI document declares', { time
         ...leftOut.flatMap((name) => ['--exclude-operation-id', name]),
       ],
       // Set HOME. Otherwise Python asks the system for the home folder at each request.
-      { limitMs, cwd: folder, env: { SCHEMATHESIS_ALL_CASES, HOME: folder } },
+      { limitMs, cwd: folder, env: { ...(isLong ? { TEST_LONG: '1' } : {}), HOME: folder } },
     )
     .then(
       (output) => ({ failures: '', output }),

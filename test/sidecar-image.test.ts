@@ -14,8 +14,9 @@ import {
   startAsContainerWorker,
 } from './fakes/public-worker-containers.ts';
 import { addMusl, hasMusl, startTestEngine, type TestEngine } from './support/container-engine.ts';
+import { isLong } from './support/long.ts';
 
-const started = await startTestEngine();
+const started = isLong ? await startTestEngine() : 'bin/test-long runs it';
 const name = typeof started === 'string' ? `the sidecar image (skipped: ${started})` : 'the sidecar image';
 const limitMs = 180_000;
 const request = { root: path.resolve(import.meta.dirname, '..'), busybox: '/bin/busybox', readableNode: false };
@@ -29,7 +30,7 @@ const makeImage = async () =>
     createdBy: 'test',
   });
 
-describe.skipIf(typeof started === 'string')(name, { timeout: limitMs }, () => {
+describe.skipIf(typeof started === 'string')(name, { timeout: limitMs, tags: 'long' }, () => {
   const { engine, makeRoot, makeImage: makeTestImage, [Symbol.asyncDispose]: stop } = started as TestEngine;
   let fake: FakeHarnessSupport;
   let digest: string;

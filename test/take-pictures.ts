@@ -20,7 +20,7 @@ try {
   await page.getByRole('button', { name: 'Sign in', exact: true }).click();
   const screens = [
     ['runs', '/runs', 'tbody tr[data-index] a'],
-    ['run', `/runs/${runId}?tab=files`, '.diff'],
+    ['run', `/runs/${runId}?tab=files`, '[data-part=diff]'],
   ] as const;
   await page.waitForURL('**/runs');
   for (const [name, address, sign] of screens) {

@@ -32,6 +32,7 @@ describeSupervised('up', (here) => {
   });
 
   test('restarts a dead service and a dead worker at the same address with the same Node flags, and reports this', {
+    tags: 'long',
     timeout: 240_000,
   }, async () => {
     const before = here.origin();
@@ -67,7 +68,7 @@ describeSupervised('up', (here) => {
     await here.noProcessLeft();
   });
 
-  test('leaves no process when Ctrl-C stops it in the middle of the first start', async () => {
+  test('leaves no process when Ctrl-C stops it in the middle of the first start', { tags: 'long' }, async () => {
     here.withoutHeadStart();
     const first = here.start('up');
     await vi.waitFor(() => expect(here.programs('service')).toHaveLength(1), { timeout: 60_000, interval: 20 });
@@ -93,6 +94,7 @@ describeSupervised('programs that the command `run` started', (here) => {
   };
 
   test('serve two concurrent first runs, hold no pipe of these commands open, and use folders that only their owner can read', {
+    tags: 'long',
     timeout: 240_000,
   }, async () => {
     here.withoutHeadStart();
@@ -173,7 +175,7 @@ describeSupervised('programs that the command `run` started', (here) => {
     });
   });
 
-  test('stop and report the reason when their data folder is removed', async () => {
+  test('stop and report the reason when their data folder is removed', { tags: 'long' }, async () => {
     expect(here.programs('service')).toHaveLength(1);
     const log = openSync(path.join(here.folder, 'data/logs/supervisor.log'), 'r');
     try {

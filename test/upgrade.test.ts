@@ -18,7 +18,6 @@ import { createEmptyDatabase } from '../packages/service/test/database.ts';
 import { endSandboxes } from '../packages/worker/src/backends/end-sandboxes.ts';
 import { unmountBelow } from '../packages/worker/src/state/disk-image.ts';
 import { compiledCode } from './support/compiled-code.ts';
-import { isLong } from './support/long.ts';
 import { programFile } from './support/programs.ts';
 import { hasEnded } from './support/run-kinds.ts';
 import { eventually, killHard, sandboxProblem } from './support/system.ts';
@@ -239,7 +238,7 @@ describe.skipIf(problem)(`an upgrade${problem ? ` (skipped: ${problem})` : ''}`,
   });
 
   // The commits of the sentence are the upgrade that it promises.
-  test.runIf(isLong)('of a database that is too old works as the error says', { timeout: 600_000 }, async () => {
+  test('of a database that is too old works as the error says', { timeout: 600_000, tags: 'long' }, async () => {
     const oldest = 'b9d5a8d5';
     const sources = path.join(folder, 'oldest');
     checkOut(oldest, sources);

@@ -60,6 +60,7 @@ describe.concurrent('a worker that was started alone', () => {
   });
 
   test('finishes its current runs before it ends at `down`, because `down` waits longer for a worker than for other programs', {
+    tags: 'long',
     timeout: 180_000,
   }, async () => {
     const { env, worker } = await startWorker('drained');
@@ -72,7 +73,7 @@ describe.concurrent('a worker that was started alone', () => {
     expect(follow.output()).toContain('│ finished');
   });
 
-  test('ends its current runs and itself at `down --force`', async () => {
+  test('ends its current runs and itself at `down --force`', { tags: 'long' }, async () => {
     const { env, worker } = await startWorker('ended');
     const follow = await startRun('ended');
     const stopped = await runCommand([runyard, 'down', '--force'], { cwd: here.folder, env });

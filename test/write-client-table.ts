@@ -93,7 +93,7 @@ function runTests(): string {
     execFileSync(path.join(root, 'node_modules/.bin/vitest'), args, {
       cwd: root,
       stdio: 'inherit',
-      env: { ...process.env, MCP_CLIENTS: '1' },
+      env: { ...process.env, TEST_LONG: '1' },
     });
   } catch {
     // Ignore the exit code of Vitest, because the table also shows failed tests.

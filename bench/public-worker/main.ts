@@ -12,6 +12,8 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Environment } from '@runyard/contract/environments/environments';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import { openCuttingProxy } from '../../test/fakes/cutting-proxy.ts';
+import { processesOf } from '../../test/support/processes-of.ts';
 import { eventually, startSystem } from '../../test/support/system.ts';
 import { grounds } from './grounds.ts';
 import { recordResult } from './results.ts';
@@ -28,6 +30,8 @@ async function testBackend(name: string): Promise<void> {
   await mkdir(marks);
   const ground = await (grounds[name] ?? unknownBackend(name))(folder, marks);
   const system = await startSystem({ workers: [], env: ground.serviceEnv ?? {} });
+  /** The worker is connected through this proxy. The agents are connected to the service itself. */
+  const line = await openCuttingProxy(system.baseUrl());
   let output = '';
   let stopWorker = async (_: NodeJS.Signals): Promise<void> => {};
 
@@ -36,7 +40,7 @@ async function testBackend(name: string): Promise<void> {
     // JSON is YAML.
     await writeFile(config, JSON.stringify({ worker_id: 'my-worker', backend: ground.backend }));
     const url = system.baseUrl();
-    const socket = `${url.replace('http', 'ws')}/api/v1/selfhosted/worker/ws`;
+    const socket = `${line.url.replace('http', 'ws')}/api/v1/selfhosted/worker/ws`;
     const flags = [
       '--config-file',
       config,
@@ -57,14 +61,18 @@ async function testBackend(name: string): Promise<void> {
       stream.on('data', (text: Buffer) => {
         output += text;
       });
-    const exited = once(worker, 'close');
+    const exited = once(worker, 'exit');
     stopWorker = async (signal) => {
       worker.kill(signal);
       await exited;
     };
+    await untilConnected(before);
+  }
+  /** Waits until the worker has connected. `before`: length of `output` before the worker began to connect. */
+  const untilConnected = async (before: number) => {
     const isConnected = async () => output.slice(before).includes('Successfully connected');
     await eventually('the connection of the worker', isConnected);
-  }
+  };
 
   const environment = async (): Promise<object> => {
     if (ground.image === undefined) return {};
@@ -125,12 +133,61 @@ async function testBackend(name: string): Promise<void> {
     await startWorker();
     return 'the task went on, and SUCCEEDED';
   }
-  /** Interrupts a run. Then waits until its command, which touches a file each second, no longer touches the file. */
-  async function interruptRun(): Promise<string> {
-    const mark = path.join(marks, 'alive');
-    const runId = await create(`while touch ${mark}; do sleep 1; done`);
+  async function setupSteps(): Promise<string> {
+    const runId = await create(answer);
+    await untilDone(runId);
+    if (output.includes('Failed to report setup event')) throw new Error('the service refused a setup step');
+    const steps = (await eventsOf(runId)).filter(({ payload }) => payload?.kind === 'client');
+    return steps.map(({ payload }) => payload?.name).join(', ') || 'none';
+  }
+  /** Creates a run whose turn takes some seconds, and calls `trouble` in the middle of the turn. */
+  async function survive(name: string, trouble: () => Promise<void>): Promise<string> {
+    const mark = path.join(marks, name);
+    const runId = await create(`touch ${mark}; sleep 8; ${answer}`);
     await eventually('the turn', async () => existsSync(mark), runLimitMs);
-    await system.call('POST', `/agent/runs/${runId}/interrupt`, {});
+    await trouble();
+    await untilDone(runId);
+    const isRetry = ({ event_type }: TimelineEvent) => /^execution_re/.test(event_type);
+    return `SUCCEEDED after ${(await eventsOf(runId)).filter(isRetry).length} further executions`;
+  }
+  const killWorker = async () => {
+    await stopWorker('SIGKILL');
+    await startWorker();
+  };
+  const cutConnection = async () => {
+    const before = output.length;
+    line.cut();
+    await untilConnected(before);
+  };
+  /** Cuts the connection after an assignment, before the service has got the claim. */
+  async function loseClaim(): Promise<string> {
+    const before = output.length;
+    line.dropRequests();
+    const runId = await create(answer);
+    const assignments = () => output.slice(before).split(`Received task assignment: taskID=${runId}`).length - 1;
+    await eventually('the assignment', async () => assignments() > 0, runLimitMs);
+    await cutConnection();
+    await untilDone(runId);
+    return `SUCCEEDED after ${assignments()} assignments`;
+  }
+  const interruptRun = async () =>
+    await endLoop('interrupted', {}, (runId) => system.call('POST', `/agent/runs/${runId}/interrupt`, {}));
+  async function exceedDuration(): Promise<string> {
+    const before = output.length;
+    let runId = '';
+    const ended = await endLoop('overdue', { max_duration_minutes: 0.1 }, async (id) => {
+      runId = id;
+    });
+    await system.until(runId, (run) => run.is_sandbox_running !== true, runLimitMs);
+    const answers = output.slice(before).split('sending: {"type":"execution_closed"').length - 1;
+    return `${ended}; execution_closed was sent ${answers} time(s)`;
+  }
+  /** Calls `end` for a run whose command touches a file each second. Then waits until the command no longer touches the file. */
+  async function endLoop(name: string, config: object, end: (runId: string) => Promise<unknown>): Promise<string> {
+    const mark = path.join(marks, name);
+    const runId = await create(`while touch ${mark}; do sleep 1; done`, config);
+    await eventually('the turn', async () => existsSync(mark), runLimitMs);
+    await end(runId);
     const { state } = await system.untilEnded(runId, runLimitMs);
     const isQuiet = async () => {
       const before = (await stat(mark)).mtimeMs;
@@ -152,6 +209,11 @@ async function testBackend(name: string): Promise<void> {
     await step('second run', play);
     await step('a run whose agent was killed', killAgent);
     await step('an interrupted run', interruptRun);
+    await step('a run past its maximum duration', exceedDuration);
+    await step('the setup steps of the worker', setupSteps);
+    await step('a cut connection in a turn', async () => await survive('cut', cutConnection));
+    await step('an assignment whose claim was lost', loseClaim);
+    await step('SIGKILL of the worker in a turn', async () => await survive('killed', killWorker));
     if (name === 'command')
       await step('a run and the end of its execution', async () => await untilGone(await create(answer)));
     const continues = name === 'command' || name === 'kubernetes';
@@ -163,8 +225,11 @@ async function testBackend(name: string): Promise<void> {
     throw error;
   } finally {
     await stopWorker('SIGKILL');
+    await line.close();
     await system.stop();
     await ground.close();
+    // In direct mode, agents of a worker that was killed are still there.
+    for (const { pid } of processesOf(folder)) process.kill(pid, 'SIGKILL');
     await rm(folder, { recursive: true, force: true });
   }
 }

@@ -5,7 +5,7 @@ import path from 'node:path';
 
 export interface BackendResult {
   readonly backend: string;
-  /** Version of oz-agent-worker, from the build information that Go writes into a program. */
+  /** Version of oz-agent-worker: `main.Version`, if the build has set it, else the version of its module. */
   readonly version: string;
   /** Day of the test, in UTC. */
   readonly date: string;
@@ -21,7 +21,8 @@ export const readResults = async (): Promise<BackendResult[]> => JSON.parse(awai
 /** Stores the result of a backend in place of its last result. `program` is the path of oz-agent-worker. */
 export async function recordResult(program: string, result: Omit<BackendResult, 'version' | 'date'>): Promise<void> {
   const build = execFileSync('go', ['version', '-m', program], { encoding: 'utf8' });
-  const version = /^\tmod\t\S+\t(\S+)/m.exec(build)?.[1] ?? 'unknown';
+  const ofModule = /^\tmod\t\S+\t(\S+)/m.exec(build)?.[1];
+  const version = /-X '?main\.Version=([^"']+)/.exec(build)?.[1] ?? ofModule ?? 'unknown';
   const others = (await readResults()).filter(({ backend }) => backend !== result.backend);
   const results = [...others, { ...result, version, date: new Date().toISOString().slice(0, 10) }];
   results.sort((a, b) => a.backend.localeCompare(b.backend));

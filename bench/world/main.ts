@@ -36,7 +36,7 @@ async function runFile(file: string): Promise<string> {
   // Ignore the exit code, because the report has the failed tests.
   await run('npx', ['vitest', 'run', file, '--reporter=json', `--outputFile=${report}`], {
     cwd: root,
-    env: { ...process.env, MCP_CLIENTS: '1' },
+    env: { ...process.env, TEST_LONG: '1' },
     maxBuffer,
   }).catch(() => {});
   const counts = JSON.parse(await readFile(report, 'utf8').catch(() => '{}')) as Record<string, number>;

@@ -8,10 +8,11 @@ import path from 'node:path';
 import { renderFactoryFilesPage } from '../../packages/cli/src/generated-pages/factory-files-page.ts';
 import { renderLimitsPage } from '../../packages/cli/src/generated-pages/limits-page.ts';
 import { renderMetricsPage } from '../../packages/cli/src/generated-pages/metrics-page.ts';
+import { renderMembers } from '../../packages/cli/src/generated-pages/route-members.ts';
 import { renderSettingsPage } from '../../packages/cli/src/generated-pages/settings-page.ts';
 import { renderTable } from '../../packages/client/src/routes/render.ts';
-import { openDatabase } from '../../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../../packages/service/src/platform/store/database/log.ts';
+import { openDatabase } from '../../packages/service/src/platform/store/database/open-database.ts';
 import { startEmbeddedPostgres } from '../../packages/service/src/platform/store/embedded/start.ts';
 import { migrateDatabase } from '../../packages/service/src/platform/store/migrations/migrate.ts';
 import { renderTables } from '../../packages/service/src/platform/store/migrations/render-tables.ts';
@@ -27,6 +28,7 @@ const generated: Readonly<Record<string, (page: string) => string | Promise<stri
   'docs/metrics.md': renderMetricsPage,
   'docs/factory-files.md': renderFactoryFilesPage,
   'docs/security.md': replaceAccessTable,
+  'packages/cli/src/route-commands/members.ts': renderMembers,
   'packages/client/src/routes/table.ts': renderTable,
   'packages/service/src/platform/store/migrations/tables.md': renderTablesOfNewDatabase,
   'packages/service/src/platform/store/migrations/statements.sql': renderStatements,

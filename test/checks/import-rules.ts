@@ -17,7 +17,7 @@ export const packageRules: Readonly<Record<string, readonly string[]>> = {
   cli: ['contract', 'definitions', 'system', 'client', 'service', 'worker'],
 };
 
-/** A floor of the service: a folder directly in `src`. */
+/** A floor of a package: a folder directly in `src`. */
 export interface Floor {
   readonly name: string;
   /**
@@ -36,7 +36,7 @@ export const serviceFloors: readonly Floor[] = [
       ['mcp'],
       ['http'],
       ['gateway', 'status'],
-      ['workers', 'live', 'retention', 'search'],
+      ['workers', 'live', 'retention', 'search', 'channels'],
       ['edge.ts'],
     ],
   },
@@ -44,7 +44,7 @@ export const serviceFloors: readonly Floor[] = [
     name: 'triggers',
     rooms: [
       ['starts'],
-      ['definitions'],
+      ['definitions', 'github'],
       ['automations'],
       ['schedules', 'factory-runs'],
       ['webhooks'],
@@ -58,7 +58,8 @@ export const serviceFloors: readonly Floor[] = [
       ['runs'],
       ['files'],
       ['executions'],
-      ['conversations', 'subscriptions'],
+      ['inbox'],
+      ['conversations', 'results', 'subscriptions'],
     ],
   },
   {
@@ -74,7 +75,7 @@ export const serviceFloors: readonly Floor[] = [
     name: 'platform',
     rooms: [
       ['idempotency', 'uploads'],
-      ['bodies', 'check-url.ts', 'domain.ts', 'installation', 'operator-files', 'secrets'],
+      ['bodies', 'check-address.ts', 'check-url.ts', 'domain.ts', 'installation', 'operator-files', 'secrets'],
       ['search.ts', 'serving', 'threads'],
       ['store'],
       ['metrics'],
@@ -83,20 +84,109 @@ export const serviceFloors: readonly Floor[] = [
   },
 ];
 
-/** The lines of all floors from the top to the bottom. Each line is a list of the paths of rooms, relative to `src`. */
-const lines: readonly (readonly string[])[] = [
-  ['main.ts'],
-  ['service.ts'],
-  ...serviceFloors.flatMap(({ name, rooms }) => rooms.map((line) => line.map((room) => `${name}/${room}`))),
-];
+/** A line of folders and files directly in `src`, each of which is one room. */
+type Line = readonly string[];
+
+/** The packages with rules for their folders: floors and lines, from the top to the bottom. */
+export const packageFloors: Readonly<Record<string, readonly (Floor | Line)[]>> = {
+  service: [['main.ts'], ['service.ts'], ...serviceFloors],
+  cli: [
+    ['main.ts'],
+    ['generated-pages'],
+    ['program'],
+    {
+      // Each room is a noun.
+      name: 'commands',
+      rooms: [
+        ['acceptances', 'automations', 'keys'],
+        ['factories', 'installation', 'programs', 'schedules', 'webhooks'],
+        [
+          'agents',
+          'api',
+          'artifacts',
+          'audit',
+          'budget',
+          'code-hosts',
+          'completion',
+          'environments',
+          'github',
+          'identities',
+        ],
+        ['inbox', 'login', 'mcp', 'models', 'runs', 'secrets', 'teams', 'users', 'workers'],
+      ],
+    },
+    ['doctor', 'route-commands'],
+    ['service'],
+    ['machine', 'supervise'],
+    ['context'],
+    ['data-folder'],
+    ['input', 'terminal'],
+    ['exits'],
+  ],
+  agent: [
+    ['main.ts'],
+    ['waiting', 'arguments.ts'],
+    ['run.ts', 'sandbox-commands'],
+    ['run-parts.ts'],
+    ['agent-socket', 'turns'],
+    ['harness', 'stopping.ts'],
+    ['checks', 'github-answers', 'mcp', 'pull-requests'],
+    ['results', 'run-tree', 'workspace'],
+    ['workspace-archive'],
+    ['approvals', 'handoff', 'images', 'services'],
+    ['acp', 'commands', 'egress', 'granted-secrets', 'reporting', 'run-token.ts'],
+    ['artifacts'],
+    ['service'],
+    ['builtin-modules.ts', 'listen-on-loopback.ts', 'new-id.ts', 'open-regular-file.ts'],
+    ['safe-names.ts', 'setup-failure.ts'],
+  ],
+  worker: [
+    ['main.ts'],
+    ['full-disk.ts', 'signals.ts'],
+    ['worker.ts'],
+    ['work.ts'],
+    ['backends', 'ending.ts'],
+    ['executions'],
+    ['harnesses', 'supervisor-process', 'waiting-file.ts'],
+    ['supervisor-client'],
+    ['sandboxes'],
+    ['relay-thread', 'sidecar'],
+    ['cache', 'egress', 'runtime'],
+    ['relay'],
+    ['alive-file.ts', 'connection', 'health.ts', 'inherited-descriptors.ts', 'state'],
+  ],
+};
+
+const isFloor = (each: Floor | Line): each is Floor => 'name' in each;
+
+/** Returns the lines of a package from the top to the bottom. Each line is a list of the paths of rooms, relative to `src`. */
+const linesOf = (floors: readonly (Floor | Line)[]): readonly Line[] =>
+  floors.flatMap((each) =>
+    isFloor(each) ? each.rooms.map((line) => line.map((room) => `${each.name}/${room}`)) : [each],
+  );
+
+/** Returns the picture of a package in docs/architecture.md. */
+export const pictureOf = (floors: readonly (Floor | Line)[]): string =>
+  floors
+    .flatMap((each) =>
+      isFloor(each) ? [each.name, ...each.rooms.map((line) => `    ${line.join(' · ')}`)] : [each.join(' · ')],
+    )
+    .join('\n');
 
 /** The names of all rooms. No two floors have a room of the same name. */
 export const serviceRooms: readonly string[] = serviceFloors.flatMap(({ rooms }) => rooms.flat());
 
 const packageOf = (file: string): string => file.split('/')[1] ?? '';
 const servicePrefix = 'packages/service/src/';
-/** Returns the room of a file as a path relative to `src`. A room is a folder or a file of a floor, or a file directly in `src`. */
-const roomOf = (file: string): string => file.slice(servicePrefix.length).split('/').slice(0, 2).join('/');
+const workerPrefix = 'packages/worker/src/';
+/** Folders in which also no two files import each other, directly or through further files. */
+const withoutFileCycles: readonly string[] = [workerPrefix, `${servicePrefix}platform/`];
+/** Returns the room of a file as a path relative to `src`: a folder or a file of a floor or of a line. */
+function roomOf(file: string): string {
+  const [first = '', second = ''] = file.split('/').slice(3);
+  const isOfLine = packageFloors[packageOf(file)]?.some((each) => !isFloor(each) && each.includes(first));
+  return isOfLine || second === '' ? first : `${first}/${second}`;
+}
 
 /** Returns the number of the floor of a file. 0 is the highest floor; -1 means that the file is directly in `src`, above all floors. */
 const floorOf = (file: string): number =>
@@ -135,7 +225,9 @@ function packageFault({ from, to }: Import): string | undefined {
 }
 
 function floorFault({ from, to }: Import): string | undefined {
-  if (!from.startsWith(servicePrefix) || !to.startsWith(servicePrefix) || roomOf(from) === roomOf(to)) return undefined;
+  const floors = packageFloors[packageOf(from)];
+  if (floors === undefined || packageOf(from) !== packageOf(to) || roomOf(from) === roomOf(to)) return undefined;
+  const lines = linesOf(floors);
   const [above, below] = [from, to].map((file) => lines.findIndex((line) => line.includes(roomOf(file))));
   if (above === undefined || below === undefined || above < 0) {
     return `${from}: ${roomOf(from)} is on no floor of test/checks/import-rules.ts`;
@@ -174,19 +266,20 @@ export function findImportFaults(root: string): string[] {
     ...ofTests.flatMap((each) => testFault(each) ?? []),
     ...httpFaults(root, files),
   ];
-  const edges = new Map<string, Set<string>>();
-  for (const { from, to } of imports) {
-    const [a, b] = [folderOf(from), folderOf(to)];
-    if (a !== b) edges.set(a, (edges.get(a) ?? new Set()).add(b));
-  }
-  for (const cycle of findCycles(edges)) {
-    const inside = imports.filter(
-      ({ from, to }) =>
-        folderOf(from) !== folderOf(to) && cycle.includes(folderOf(from)) && cycle.includes(folderOf(to)),
-    );
-    faults.push(
-      `folders import each other: ${cycle.join(', ')}\n${inside.map(({ from, to }) => `    ${from} → ${to}`).join('\n')}`,
-    );
-  }
+  const ofFiles = imports.filter((each) =>
+    withoutFileCycles.some((folder) => each.from.startsWith(folder) && each.to.startsWith(folder)),
+  );
+  faults.push(...cycleFaults('folders', imports, folderOf), ...cycleFaults('files', ofFiles, (file) => file));
   return [...new Set(faults)];
+}
+
+/** Returns a sentence for each cycle between the nodes of files. `nodes`: what the nodes are. */
+function cycleFaults(nodes: string, imports: readonly Import[], nodeOf: (file: string) => string): string[] {
+  const between = imports.filter(({ from, to }) => nodeOf(from) !== nodeOf(to));
+  const edges = new Map<string, Set<string>>();
+  for (const { from, to } of between) edges.set(nodeOf(from), (edges.get(nodeOf(from)) ?? new Set()).add(nodeOf(to)));
+  return findCycles(edges).map((cycle) => {
+    const inside = between.filter(({ from, to }) => cycle.includes(nodeOf(from)) && cycle.includes(nodeOf(to)));
+    return `${nodes} import each other: ${cycle.join(', ')}\n${inside.map(({ from, to }) => `    ${from} → ${to}`).join('\n')}`;
+  });
 }

@@ -7,6 +7,8 @@ export interface Outcome {
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
   /** Names of the tests that failed, or other reasons. */
   readonly failures: readonly string[];
+  /** Number of tests that `bin/test` leaves to `bin/test-long` or `bin/test-kubernetes`, by file. */
+  readonly left?: Readonly<Record<string, number>>;
   readonly durationMs: number;
   /**
    * Processor time of the programs that the check ran. Unlike the duration, this time hardly depends on other programs of the machine.
@@ -35,6 +37,8 @@ export function renderOutcomes(outcomes: readonly Outcome[]): string {
   const files = outcomes.flatMap((outcome) => (outcome.files ?? []).map((file) => ({ ...file, check: outcome.name })));
   for (const { check, name, durationMs, cpuMs } of files.sort((a, b) => b.cpuMs - a.cpuMs).slice(0, slowestCount))
     lines.push(`slowest: ${check}: ${name}: ${seconds(durationMs)} seconds, ${seconds(cpuMs)} CPU seconds`);
+  for (const [file, count] of outcomes.flatMap(({ left = {} }) => Object.entries(left)))
+    lines.push(`left to bin/test-long and bin/test-kubernetes: ${file}: ${count} ${count === 1 ? 'test' : 'tests'}`);
   for (const { name, skipped } of outcomes) {
     for (const test of skipped) lines.push(`skipped: ${name}: ${test.name}: ${test.reason}`);
   }

@@ -1,12 +1,15 @@
 /** Vitest reporter for bin/test: writes the result of each test. Unlike the json reporter, it writes why a test was skipped. */
 import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import type { Reporter, SerializedError, TestModule } from 'vitest/node';
+import type { Reporter, SerializedError, TestCase, TestModule } from 'vitest/node';
+import { isLong, leftTags } from '../support/long.ts';
 
 export interface VitestReport {
   readonly passed: number;
   readonly skipped: readonly { readonly name: string; readonly reason: string }[];
   readonly failures: readonly string[];
+  /** Number of tests that `bin/test` leaves to `bin/test-long` or `bin/test-kubernetes`, by file. */
+  readonly left: Readonly<Record<string, number>>;
   /** Time of each test file in milliseconds. `cpuMs` is the processor time of the file and of the programs that it started. */
   readonly files: readonly { readonly name: string; readonly durationMs: number; readonly cpuMs: number }[];
 }
@@ -20,11 +23,13 @@ function readModule(module: TestModule): VitestReport {
   const skipped: { name: string; reason: string }[] = [];
   const failures: string[] = [];
   let passed = 0;
+  let left = 0;
   for (const test of module.children.allTests()) {
     const result = test.result();
     const name = `${file}: ${test.fullName}`;
     if (result.state === 'passed') passed += 1;
     else if (result.state === 'failed') failures.push(`${name}: ${inOneLine(result.errors)}`);
+    else if (result.state === 'skipped' && isLeft(test)) left += 1;
     else if (result.state === 'skipped') {
       skipped.push({
         name,
@@ -36,8 +41,18 @@ function readModule(module: TestModule): VitestReport {
   if (module.state() === 'failed' && failures.length === 0)
     failures.push(`${file}: the file itself: ${inOneLine(module.errors())}`);
   const cpuMs = module.meta().processorMs ?? 0;
-  return { passed, skipped, failures, files: [{ name: file, durationMs: collectDuration + duration, cpuMs }] };
+  return {
+    passed,
+    skipped,
+    failures,
+    left: left === 0 ? {} : { [file]: left },
+    files: [{ name: file, durationMs: collectDuration + duration, cpuMs }],
+  };
 }
+
+/** Returns whether `bin/test` leaves a skipped test to another program. Then the test is not counted as skipped. */
+const isLeft = ({ options }: TestCase): boolean =>
+  !isLong && (options.tags ?? []).some((tag) => leftTags.some(({ name }) => name === tag));
 
 /** Returns the first 300 characters of the messages, for the list at the end of all checks. */
 const inOneLine = (errors: readonly SerializedError[]): string =>
@@ -85,6 +100,7 @@ function write(read: readonly VitestReport[], unhandled: readonly SerializedErro
       ...read.flatMap((module) => module.failures),
       ...unhandled.map((error) => `error outside of any test: ${error.message}`),
     ],
+    left: Object.assign({}, ...read.map((module) => module.left)),
     files: read.flatMap((module) => module.files),
   };
   writeFileSync(file, JSON.stringify(report));

@@ -6,6 +6,7 @@ import { parseArgs } from 'node:util';
 import { answersVariable } from '../support/answers-of-process.ts';
 import { placeOfRuns } from '../support/temporary-folder.ts';
 import { compareAnswers } from './answers.ts';
+import { findClassFaults } from './class-names.ts';
 import { findImportFaults } from './import-rules.ts';
 import { type Outcome, renderOutcomes } from './outcome.ts';
 import { startPostgresServer } from './postgres-server.ts';
@@ -66,7 +67,7 @@ function checkHere(name: string, findFaults: () => string[]): void {
 }
 
 /** With a filter, the limit is higher, because `bin/test-long` uses a filter for single files that take very long. */
-const limitMinutes = filter === '' ? 28 : 60;
+const limitMinutes = filter === '' ? 50 : 60;
 
 interface VitestOptions {
   readonly env?: NodeJS.ProcessEnv;
@@ -108,6 +109,7 @@ async function vitest(name: string, files: readonly string[], options: VitestOpt
       failed: failures.length,
       skipped: read?.skipped ?? [],
       failures,
+      left: read?.left ?? {},
       durationMs,
       cpuMs,
       files: read?.files ?? [],
@@ -186,6 +188,7 @@ if (isWhole) {
   checkHere('import rules', () => findImportFaults(root));
   checkHere('one writer per table', () => findWriterFaults(root));
   checkHere('declared readers of tables', () => findReaderFaults(root));
+  checkHere('class names of the dashboard', () => findClassFaults(root));
 }
 const answers = mkdtempSync(path.join(tmpdir(), 'runyard-answers-'));
 try {

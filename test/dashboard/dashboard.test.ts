@@ -156,15 +156,15 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
       },
     );
     await page.getByText(/Working: <img src=x/).waitFor();
-    await page.locator('.markdown strong', { hasText: 'bold' }).waitFor();
-    await page.locator('.a-g', { hasText: 'green' }).waitFor();
+    await page.locator('[data-part=markdown] strong', { hasText: 'bold' }).waitFor();
+    await page.locator('[data-colour=green]', { hasText: 'green' }).waitFor();
     await report(execution, asksToRun('rm -rf build', 'q1', { options: { a: { b: { c: 'deep below' } } } }));
     await page.getByRole('heading', { name: 'The agent asks to run a command' }).waitFor();
     await page.getByText('deep below').waitFor();
     // The browser may report the scroll to the end only after the conversation has grown. The page must then still scroll to the new
     // end.
     const toEnd = await page.evaluate(`(async () => {
-      const scroller = document.querySelector('.scroll');
+      const scroller = document.querySelector('[data-part=scroll]');
       scroller.firstElementChild.style.minHeight = scroller.scrollHeight + 900 + 'px';
       scroller.dispatchEvent(new Event('scroll'));
       await new Promise((resolve) => setTimeout(resolve, 300));
@@ -177,10 +177,10 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.keyboard.press('Control+Enter');
     expect((await answered).postDataJSON()).toEqual({ decision: 'deny', message: 'Not now', request_id: 'q1' });
     await report(execution, { type: 'action_result', action_id: 'a', state: 'completed', exit_code: 0 });
-    const action = page.locator('details.act', { hasText: 'echo hello' });
+    const action = page.locator('[data-part=action]', { hasText: 'echo hello' });
     await expect.poll(() => action.getAttribute('open')).toBeNull();
     await page.evaluate(`addEventListener('beforeprint', () => {
-      globalThis.printed = [...document.querySelectorAll('details.act')].map(({ open }) => open);
+      globalThis.printed = [...document.querySelectorAll('[data-part=action]')].map(({ open }) => open);
     })`);
     await page.pdf();
     expect(await page.evaluate('printed')).toEqual([true]);
@@ -231,7 +231,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await second.goto(`${service.baseUrl}/runs`);
     const row = second.getByRole('row').filter({ hasText: 'Seen in two tabs' });
     await row.getByText('Queued').waitFor();
-    await second.locator('.topbar').getByText('Live', { exact: true }).waitFor();
+    await second.locator('header [data-part=live]').getByText('Live', { exact: true }).waitFor();
     await service.request('POST', `/agent/runs/${run}/cancel`);
     await row.getByText('Cancelled').waitFor();
     expect(streams).toBe(0);
@@ -249,7 +249,9 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     // enough.
     const toEnd = () => page.locator('#main').evaluate((main) => main.scrollTo({ top: main.scrollHeight }));
     // On a busy machine, the next page can arrive too before the text is read.
-    await expect.poll(() => toEnd().then(() => page.locator('.more').textContent())).toMatch(/2\d\d runs loaded\./);
+    await expect
+      .poll(() => toEnd().then(() => page.getByText(/runs loaded/).textContent()))
+      .toMatch(/2\d\d runs loaded\./);
     expect(await page.locator('tbody tr').count()).toBeLessThan(80);
   });
 
@@ -259,11 +261,11 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await signIn(`/runs/${execution.runId}`);
     await page.getByText('Say hello, then list').first().waitFor();
     await service.request('POST', `/agent/runs/${execution.runId}/cancel`);
-    await page.locator('.st.lg.CANCELLED').waitFor();
+    await page.locator('[data-state=CANCELLED][data-large]').waitFor();
     await page.getByRole('button', { name: 'Rerun…' }).first().waitFor();
     await page.getByRole('textbox', { name: 'Message to the agent' }).fill('Continue');
     await page.getByRole('button', { name: 'Send message' }).click();
-    await page.locator('.st.lg.QUEUED, .st.lg.PENDING').waitFor();
+    await page.locator('[data-large]:is([data-state=QUEUED], [data-state=PENDING])').waitFor();
   });
 
   test('asks in a dialog before it cancels a run, and the button that does not cancel has the focus', async () => {
@@ -273,7 +275,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('alertdialog').waitFor();
     expect(await page.evaluate('document.activeElement.textContent')).toBe('Keep it running');
     await page.getByRole('button', { name: 'Cancel the run' }).click();
-    await page.locator('.st.lg.CANCELLED').waitFor();
+    await page.locator('[data-state=CANCELLED][data-large]').waitFor();
   });
 
   test('starts a run from the form, and shows the same request as a curl command', async () => {
@@ -299,7 +301,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.keyboard.press('Enter');
     await page.waitForURL(`${service.baseUrl}/runs/${run}${team}`);
     const field = page.getByRole('combobox', { name: 'Words, an id or an address' });
-    const groups = page.locator('.pal-g');
+    const groups = page.locator('[data-part=group]');
     await page.keyboard.press('Control+k');
     await page.getByText('# runs only').waitFor();
     await field.fill('#needle');
@@ -368,7 +370,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
       `/runs/${run}`,
       '/runs',
       '/runs/new',
-      '/needs-answer',
+      '/inbox',
       '/schedules',
       '/factories',
       '/environments',

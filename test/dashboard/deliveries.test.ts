@@ -6,7 +6,6 @@ import { startTestService, type TestService } from '../../packages/service/test/
 import { testWebhooks } from '../../packages/service/test/webhooks.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { signIn } from '../support/dashboard.ts';
-import { isLong } from '../support/long.ts';
 
 describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
@@ -53,7 +52,7 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await page.goto(`${address}/webhooks/${webhook.uid}/deliveries/${first}`);
     await page.getByText('Live', { exact: true }).waitFor();
     // The field that misses the condition is amber, and a click copies the path of the field.
-    await page.locator('.js-miss', { hasText: '"resolved"' }).click();
+    await page.locator('[data-mark=miss]', { hasText: '"resolved"' }).click();
     await page.getByText(/^(Copied the path|The browser refuses to copy\. Copy it from here:) status$/).waitFor();
     await send('other', 'alert.third');
     await button('1 new delivery').click();
@@ -109,53 +108,53 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     expect(complaints).toEqual([]);
   });
 
-  test.runIf(isLong)(
-    'are replayed, and the webhook is renamed, disabled with an undo, and gets another secret',
-    async () => {
-      const { webhook, send, address } = await start();
-      const first = await send('firing', 'alert.replayed');
-      await page.goto(`${address}/webhooks/${webhook.uid}/deliveries/${first}`);
-      await page.getByText('matched and started a run').waitFor();
-      await button('Replay').click();
-      await page.getByText(`A replay of ${first}`).waitFor();
-      await page.getByText('matched and started a run').waitFor();
-      expect((await hooks.log(webhook)).map(({ replay_of: of }) => of)).toEqual([first, undefined]);
+  test('are replayed, and the webhook is renamed, disabled with an undo, and gets another secret', {
+    tags: 'long',
+  }, async () => {
+    const { webhook, send, address } = await start();
+    const first = await send('firing', 'alert.replayed');
+    await page.goto(`${address}/webhooks/${webhook.uid}/deliveries/${first}`);
+    await page.getByText('matched and started a run').waitFor();
+    await button('Replay…').click();
+    await page.getByRole('alertdialog').getByRole('button', { name: 'Replay', exact: true }).click();
+    await page.getByText(`A replay of ${first}`).waitFor();
+    await page.getByText('matched and started a run').waitFor();
+    expect((await hooks.log(webhook)).map(({ replay_of: of }) => of)).toEqual([first, undefined]);
 
-      const stored = async () => (await service.request('GET', `${hooks.base}/${webhook.uid}`)).body;
-      await button('More actions').click();
-      await page.getByRole('menuitem', { name: 'Rename…' }).click();
-      await page.getByRole('dialog').getByLabel('Name').fill('Alerts <i>2');
-      await button('Rename').click();
-      await page.getByRole('heading', { name: 'Alerts <i>2' }).waitFor();
-      await page.getByRole('button', { name: /^Undo/ }).click();
-      await page.getByRole('heading', { name: 'Alerts', exact: true }).waitFor();
-      await button('Disable').click();
-      await button('Enable').waitFor();
-      await page.getByText('Disabled Alerts').waitFor();
-      await expect.poll(stored).toMatchObject({ name: 'Alerts', enabled: false });
-      await page.getByRole('button', { name: /^Undo/ }).click();
-      await button('Disable').waitFor();
-      await expect.poll(stored).toMatchObject({ enabled: true });
+    const stored = async () => (await service.request('GET', `${hooks.base}/${webhook.uid}`)).body;
+    await button('More actions').click();
+    await page.getByRole('menuitem', { name: 'Rename…' }).click();
+    await page.getByRole('dialog').getByLabel('Name').fill('Alerts <i>2');
+    await button('Rename').click();
+    await page.getByRole('heading', { name: 'Alerts <i>2' }).waitFor();
+    await page.getByRole('button', { name: /^Undo/ }).click();
+    await page.getByRole('heading', { name: 'Alerts', exact: true }).waitFor();
+    await button('Disable').click();
+    await button('Enable').waitFor();
+    await page.getByText('Disabled Alerts').waitFor();
+    await expect.poll(stored).toMatchObject({ name: 'Alerts', enabled: false });
+    await page.getByRole('button', { name: /^Undo/ }).click();
+    await button('Disable').waitFor();
+    await expect.poll(stored).toMatchObject({ enabled: true });
 
-      await button('Rotate secret…').click();
-      await page.getByLabel('The old secret is accepted').selectOption('0');
-      await button('Rotate').click();
-      const secret = (await page.getByRole('dialog').locator('pre').textContent()) ?? '';
-      await button('I stored it').click();
-      expect(secret).not.toBe(webhook.secret);
-      expect((await hooks.send(webhook)).status).toBe(401);
-      expect((await hooks.send(webhook, { token: secret })).status).toBe(202);
-      await browser().context.grantPermissions(['clipboard-read', 'clipboard-write']);
-      await button('More actions').click();
-      await page.getByRole('menuitem', { name: 'Copy as curl' }).click();
-      await page.getByText('Copied the curl command').waitFor();
-      const copied = await page.evaluate<string>('navigator.clipboard.readText()');
-      expect(copied).toContain(`${service.baseUrl}/api/v1${hooks.base}/${webhook.uid}`);
-      expect(complaints).toEqual([]);
-    },
-  );
+    await button('Rotate secret…').click();
+    await page.getByLabel('The old secret is accepted').selectOption('0');
+    await button('Rotate').click();
+    const secret = (await page.getByRole('dialog').locator('pre').textContent()) ?? '';
+    await button('I stored it').click();
+    expect(secret).not.toBe(webhook.secret);
+    expect((await hooks.send(webhook)).status).toBe(401);
+    expect((await hooks.send(webhook, { token: secret })).status).toBe(202);
+    await browser().context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    await button('More actions').click();
+    await page.getByRole('menuitem', { name: 'Copy as curl' }).click();
+    await page.getByText('Copied the curl command').waitFor();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    expect(copied).toContain(`${service.baseUrl}/api/v1${hooks.base}/${webhook.uid}`);
+    expect(complaints).toEqual([]);
+  });
 
-  test.runIf(isLong)('are rendered only near the visible part if the list is long', async () => {
+  test('are rendered only near the visible part if the list is long', { tags: 'long' }, async () => {
     const { webhook, send, address } = await start();
     await send('firing', 'alert.oldest');
     // Rows of the database, because a webhook accepts fewer deliveries in a minute.
@@ -177,10 +176,10 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
       page.evaluate(`document.querySelector('${selector}').scrollTo(0, ${top})`);
     await page.goto(`${address}/webhooks/${webhook.uid}`);
     await loadAll('Older deliveries');
-    await scrollTo('.split > div', 0);
+    await scrollTo('#main > div > div', 0);
     await page.getByRole('link', { name: /alert\.newest/ }).waitFor();
-    expect(await page.locator('.dl-row').count()).toBeLessThan(100);
-    await scrollTo('.split > div', 1e9);
+    expect(await page.locator('[data-part=delivery]').count()).toBeLessThan(100);
+    await scrollTo('#main > div > div', 1e9);
     await page.getByRole('link', { name: /alert\.oldest/ }).waitFor();
     await browser().picture('deliveries-long');
     expect(complaints).toEqual([]);
@@ -198,10 +197,10 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     await page.getByLabel('A payload').fill('{"status": "resolved", "alert": {"team": "web"}}');
     const field = page.getByRole('region', { name: 'Fields of the payload' });
     await field.getByRole('button', { name: '"web"' }).click();
-    await page.locator('.rule code', { hasText: '"web"' }).waitFor();
+    await page.locator('span > code', { hasText: '"web"' }).waitFor();
     expect(await page.getByLabel('Field', { exact: true }).last().inputValue()).toBe('alert.team');
-    await field.locator('.js-hit', { hasText: '"web"' }).waitFor();
-    await field.locator('.js-miss', { hasText: '"resolved"' }).waitFor();
+    await field.locator('[data-mark=hit]', { hasText: '"web"' }).waitFor();
+    await field.locator('[data-mark=miss]', { hasText: '"resolved"' }).waitFor();
     await browser().picture('filter-test');
     expect(complaints).toEqual([]);
   });
@@ -243,34 +242,33 @@ describe.skipIf(noBrowser)(`deliveries on the dashboard${noBrowser ? ` (skipped:
     expect(complaints).toEqual([]);
   });
 
-  test.runIf(isLong)(
-    'a pasted payload shows whether a new automation would start a run for it, before the automation is created',
-    async () => {
-      const { webhook, address } = await start();
-      await hooks.create({ name: 'Pasted' });
-      await page.goto(`${address}/automations/new`);
-      await page.getByLabel('Name', { exact: true }).fill('From a payload');
-      await page.locator('label', { hasText: 'Pasted' }).getByRole('checkbox').check();
-      await button('Condition').click();
-      await page.getByLabel('Field', { exact: true }).fill('status');
-      await page.getByLabel('Add a value').fill('firing');
-      await page.getByLabel('A payload').fill('{"status": "resolved"}');
-      await page.getByText('It does not match').waitFor();
-      await page.getByLabel('A payload').fill('{"status": "firing"}');
-      await page.getByText('It matches and would start a run').waitFor();
-      await page.getByLabel('Then a run gets this prompt').fill('Look into it.');
-      await button('Create automation').click();
-      await page.getByText('Saved From a payload').waitFor();
-      await page.waitForURL(/\/automations\/(?!new)/);
-      const made = await testAutomations(service, hooks.factory.uid).read(page.url().split('/').at(-1) ?? '');
-      expect(made).toMatchObject({
-        name: 'From a payload',
-        triggers: [{ filter: { payload: { status: { in: ['firing'] } } } }],
-      });
-      expect(made.triggers[0]?.filter?.webhook_ids).not.toContain(webhook.uid);
-      expect(complaints).toEqual([]);
-    },
-  );
+  test('a pasted payload shows whether a new automation would start a run for it, before the automation is created', {
+    tags: 'long',
+  }, async () => {
+    const { webhook, address } = await start();
+    await hooks.create({ name: 'Pasted' });
+    await page.goto(`${address}/automations/new`);
+    await page.getByLabel('Name', { exact: true }).fill('From a payload');
+    await page.locator('label', { hasText: 'Pasted' }).getByRole('checkbox').check();
+    await button('Condition').click();
+    await page.getByLabel('Field', { exact: true }).fill('status');
+    await page.getByLabel('Add a value').fill('firing');
+    await page.getByLabel('A payload').fill('{"status": "resolved"}');
+    await page.getByText('It does not match').waitFor();
+    await page.getByLabel('A payload').fill('{"status": "firing"}');
+    await page.getByText('It matches and would start a run').waitFor();
+    await page.getByLabel('Then a run gets this prompt').fill('Look into it.');
+    await button('Create automation').click();
+    await page.getByText('Saved From a payload').waitFor();
+    await page.waitForURL(/\/automations\/(?!new)/);
+    const made = await testAutomations(service, hooks.factory.uid).read(page.url().split('/').at(-1) ?? '');
+    expect(made).toMatchObject({
+      name: 'From a payload',
+      triggers: [{ filter: { payload: { status: { in: ['firing'] } } } }],
+    });
+    expect(made.triggers[0]?.filter?.webhook_ids).not.toContain(webhook.uid);
+    expect(complaints).toEqual([]);
+  });
 
   test('a webhook of a sender that makes the secret is off until the secret is stored, and a signature is described in the form', async () => {
     const { address } = await start();

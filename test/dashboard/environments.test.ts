@@ -145,7 +145,7 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     await page.getByLabel('Name', { exact: true }).fill('ci');
     await button('Create the key').click();
     await page.getByText('It is shown only once.').waitFor();
-    const key = (await page.getByRole('dialog').locator('.cmd, pre, code').first().textContent())?.trim() ?? '';
+    const key = (await page.getByRole('dialog').locator('pre, code').first().textContent())?.trim() ?? '';
     await button('I stored it').click();
     const { agents } = (await service.request<{ agents: object[] }>('GET', '/agent/identities', { key })).body;
     expect(agents).toMatchObject([{ name: 'Triage', prompt: 'Be brief.' }]);

@@ -93,7 +93,7 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     await page.setViewportSize({ width: 720, height: 450 });
     await open(`/runs/${agent.runId}`);
     await panel().waitFor();
-    const covered = await page.locator('.dock').evaluate(({ clientHeight }) => clientHeight);
+    const covered = await page.locator('[data-part=dock]').evaluate(({ clientHeight }) => clientHeight);
     expect(covered).toBeLessThan(260);
     await browser().picture('fault-zoom');
   });
@@ -147,9 +147,9 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     const text = 'مرحبا، تم إصلاح `fix-1` في README.md.\n\n1. راجع `npm test` أولا';
     await agent.report({ type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text });
     await open(`/runs/${agent.runId}`);
-    const said = page.locator('.markdown', { hasText: 'README.md' });
+    const said = page.locator('[data-part=markdown]', { hasText: 'README.md' });
     await said.locator('li').waitFor();
-    for (const place of [said.locator('p').first(), said.locator('li'), page.locator('.run-head h1')])
+    for (const place of [said.locator('p').first(), said.locator('li'), page.locator('#main h1')])
       expect(await place.evaluate(gapAtRight)).toBeLessThan(2);
     expect(await said.locator('code').first().evaluate(styleOf, 'direction')).toBe('ltr');
     const field = page.getByRole('textbox', { name: 'Message to the agent' });
@@ -179,13 +179,13 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     const error = { code: 'agent_process_failed', message: 'The tests of billing fail' };
     await agent.send('/finish-task', { turn: 1, success: false, summary: error.message, error });
     await open(`/runs/${agent.runId}`);
-    const reason = page.locator('.run').getByText(error.message);
+    const reason = page.locator('#main > div').getByText(error.message);
     await reason.first().waitFor();
     await page.getByText('Message 59.').waitFor({ state: 'attached' });
     await browser().picture('fault-failed');
     expect(await reason.filter({ visible: true }).count()).toBe(1);
-    expect(await page.locator('.scroll').evaluate(({ scrollTop }) => scrollTop)).toBe(0);
-    await page.locator('.why').getByText('npm ci').click();
+    expect(await page.locator('[data-part=scroll]').evaluate(({ scrollTop }) => scrollTop)).toBe(0);
+    await page.locator('[data-part=why]').getByText('npm ci').click();
     await page.getByText('added 12 packages').filter({ visible: true }).waitFor();
     await browser().picture('fault-failed-setup');
     await page.setViewportSize({ width: 390, height: 844 });
@@ -206,14 +206,15 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     );
     const usable = body.models.filter(({ disable_reason: reason }) => reason === undefined).map(({ id }) => id);
     expect(usable.length).toBeLessThan(body.models.length);
-    const offered = page.getByLabel('Model', { exact: true }).locator('option:not([value=""])');
-    await expect
-      .poll(() => offered.evaluateAll((options) => options.map((each) => each.getAttribute('value'))))
-      .toEqual(usable);
-    const badge = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: /^Needs answer/ });
+    await page.getByRole('button', { name: /^Show all models/ }).click();
+    const offered = page.locator('[role=option]:not([aria-disabled])').filter({ hasNotText: /default|harness/ });
+    await expect.poll(() => offered.count()).toBe(usable.length);
+    await page.locator('[role=option][aria-disabled]', { hasText: 'no key' }).first().waitFor();
+    await page.keyboard.press('Escape');
+    const badge = page.getByRole('navigation', { name: 'Main' }).getByRole('link', { name: /^Inbox/ });
     const before = Number((await badge.textContent())?.replace(/\D/g, ''));
     await agent.report(asksToRun('make badge'));
-    await expect.poll(() => badge.textContent(), { timeout: 8_000 }).toBe(`Needs answer${before + 1}`);
+    await expect.poll(() => badge.textContent(), { timeout: 8_000 }).toBe(`Inbox${before + 1}`);
   });
 
   test('the list shows runs again after an outage, and changes that no event has told', async () => {

@@ -8,7 +8,6 @@ import { invite, newPerson, newTeam, teamUidOf } from '../../packages/service/te
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { asksToRun, begin, reportsTo, signIn } from '../support/dashboard.ts';
-import { isLong } from '../support/long.ts';
 
 describe.skipIf(noBrowser)(`the frame of the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
@@ -67,118 +66,115 @@ describe.skipIf(noBrowser)(`the frame of the dashboard${noBrowser ? ` (skipped: 
     expect(complaints).toEqual([]);
   });
 
-  test.runIf(isLong)(
-    'a hidden page notifies the person about a new question, and a click on the notification opens the run in its team',
-    async () => {
-      await page.addInitScript(() => {
-        const page = globalThis as unknown as { notes: object[]; hidden: boolean; Notification: unknown };
-        page.notes = [];
-        page.Notification = class FakeNotification {
-          static permission = 'granted';
-          title: string;
-          body: string;
-          constructor(title: string, { body }: { body: string }) {
-            this.title = title;
-            this.body = body;
-            page.notes.push(this);
-          }
-          close() {}
-        };
-      });
-      const setHidden = (isHidden: boolean) =>
-        page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
+  test('a hidden page notifies the person about a new question, and a click on the notification opens the run in its team', {
+    tags: 'long',
+  }, async () => {
+    await page.addInitScript(() => {
+      const page = globalThis as unknown as { notes: object[]; hidden: boolean; Notification: unknown };
+      page.notes = [];
+      page.Notification = class FakeNotification {
+        static permission = 'granted';
+        title: string;
+        body: string;
+        constructor(title: string, { body }: { body: string }) {
+          this.title = title;
+          this.body = body;
+          page.notes.push(this);
+        }
+        close() {}
+      };
+    });
+    const setHidden = (isHidden: boolean) =>
+      page.evaluate(`Object.defineProperty(document, 'hidden', { value: ${isHidden}, configurable: true });
         document.dispatchEvent(new Event('visibilitychange'))`);
-      const isRead = () => page.waitForResponse((answer) => answer.url().includes('state=BLOCKED&view=summary'));
-      const notes = () => page.evaluate("notes.map(({ title, body }) => title + ': ' + body)");
-      const { key } = await newPerson(service, second, 'member');
-      const report = reportsTo(service);
-      const ask = async (title: string) => {
-        const runId = await service.newRun({ title, config: { approval_policy: 'ask' } }, key);
-        await report(await service.claimRun(runId), ...begin, asksToRun('rm -rf build'));
-        return runId;
-      };
-      await ask('Asked before');
-      await page.clock.install();
-      await page.goto(`${service.baseUrl}/schedules?team=${second}`);
-      await page.getByRole('heading', { name: 'Schedules' }).waitFor();
-      const first = isRead();
-      await setHidden(true);
-      await first;
-      const runId = await ask('Release <b>it</b>');
-      await page.clock.fastForward(31_000);
-      await expect.poll(notes).toEqual(['A run needs your answer: Release <b>it</b>']);
-      await setHidden(false);
-      await page.evaluate('notes[0].onclick()');
-      await page.waitForURL(`${service.baseUrl}/runs/${runId}?team=${second}`);
-      await page.getByRole('heading', { name: 'Release <b>it</b>' }).waitFor();
-      expect(complaints).toEqual([]);
-    },
-  );
+    const isRead = () => page.waitForResponse((answer) => answer.url().includes('state=BLOCKED&view=summary'));
+    const notes = () => page.evaluate("notes.map(({ title, body }) => title + ': ' + body)");
+    const { key } = await newPerson(service, second, 'member');
+    const report = reportsTo(service);
+    const ask = async (title: string) => {
+      const runId = await service.newRun({ title, config: { approval_policy: 'ask' } }, key);
+      await report(await service.claimRun(runId), ...begin, asksToRun('rm -rf build'));
+      return runId;
+    };
+    await ask('Asked before');
+    await page.clock.install();
+    await page.goto(`${service.baseUrl}/schedules?team=${second}`);
+    await page.getByRole('heading', { name: 'Schedules' }).waitFor();
+    const first = isRead();
+    await setHidden(true);
+    await first;
+    const runId = await ask('Release <b>it</b>');
+    await page.clock.fastForward(31_000);
+    await expect.poll(notes).toEqual(['A run needs your answer: Release <b>it</b>']);
+    await setHidden(false);
+    await page.evaluate('notes[0].onclick()');
+    await page.waitForURL(`${service.baseUrl}/runs/${runId}?team=${second}`);
+    await page.getByRole('heading', { name: 'Release <b>it</b>' }).waitFor();
+    expect(complaints).toEqual([]);
+  });
 
-  test.runIf(isLong)(
-    'a page that lost the network shows this and reconnects, and shows what has changed meanwhile',
-    async () => {
-      const run = await service.newRun({ title: 'Ends while offline' });
-      await page.clock.install();
-      await page.goto(`${service.baseUrl}/runs`);
-      const row = page.getByRole('row').filter({ hasText: 'Ends while offline' });
-      await row.getByText('Queued').waitFor();
-      const live = (text: string | RegExp) => page.locator('.topbar .live').getByText(text);
-      await live('Live').waitFor();
-      await browser().context.setOffline(true);
-      // Chromium keeps the open connection. The page gives it up after a minute of silence.
-      await page.clock.fastForward(61_000);
-      await live(/^Reconnecting in \d s$/).waitFor();
-      await service.request('POST', `/agent/runs/${run}/cancel`);
-      await page.clock.fastForward(31_000);
-      await live(/^Offline since \d/).waitFor();
-      await browser().picture('offline');
-      await row.getByText('Queued').waitFor();
-      await browser().context.setOffline(false);
-      await page.clock.fastForward(31_000);
-      await live('Live').waitFor();
-      await row.getByText('Cancelled').waitFor();
-    },
-  );
+  test('a page that lost the network shows this and reconnects, and shows what has changed meanwhile', {
+    tags: 'long',
+  }, async () => {
+    const run = await service.newRun({ title: 'Ends while offline' });
+    await page.clock.install();
+    await page.goto(`${service.baseUrl}/runs`);
+    const row = page.getByRole('row').filter({ hasText: 'Ends while offline' });
+    await row.getByText('Queued').waitFor();
+    const live = (text: string | RegExp) => page.locator('header [data-part=live]').getByText(text);
+    await live('Live').waitFor();
+    await browser().context.setOffline(true);
+    // Chromium keeps the open connection. The page gives it up after a minute of silence.
+    await page.clock.fastForward(61_000);
+    await live(/^Reconnecting in \d s$/).waitFor();
+    await service.request('POST', `/agent/runs/${run}/cancel`);
+    await page.clock.fastForward(31_000);
+    await live(/^Offline since \d/).waitFor();
+    await browser().picture('offline');
+    await row.getByText('Queued').waitFor();
+    await browser().context.setOffline(false);
+    await page.clock.fastForward(31_000);
+    await live('Live').waitFor();
+    await row.getByText('Cancelled').waitFor();
+  });
 
-  test.runIf(isLong)(
-    'a refusal with Retry-After shows a button that counts down, and then repeats the request',
-    async () => {
-      await page.clock.install();
-      const problem = {
-        type: 'about:blank',
-        title: 'Too many requests',
-        status: 429,
-        detail: 'Slow down.',
-        instance: '',
-        error: 'Slow down',
-        error_code: 'resource_unavailable',
-        retryable: true,
-        trace_id: '',
-      };
-      const environments = /\/agent\/environments/;
-      await page.route(environments, (route) =>
-        route.fulfill({ status: 429, headers: { 'retry-after': '40' }, json: problem }),
-      );
-      await page.goto(`${service.baseUrl}/environments`);
-      await page.getByText('Slow down.').waitFor();
-      await page.getByRole('button', { name: /^Try again in (40|3\d) s$/, disabled: true }).waitFor();
-      await browser().picture('retry-after');
-      await page.unroute(environments);
-      await page.clock.fastForward(41_000);
-      await page.getByRole('button', { name: 'Try again', exact: true, disabled: false }).click();
-      await page.getByText('No environment yet').waitFor();
-    },
-  );
+  test('a refusal with Retry-After shows a button that counts down, and then repeats the request', {
+    tags: 'long',
+  }, async () => {
+    await page.clock.install();
+    const problem = {
+      type: 'about:blank',
+      title: 'Too many requests',
+      status: 429,
+      detail: 'Slow down.',
+      instance: '',
+      error: 'Slow down',
+      error_code: 'resource_unavailable',
+      retryable: true,
+      trace_id: '',
+    };
+    const environments = /\/agent\/environments/;
+    await page.route(environments, (route) =>
+      route.fulfill({ status: 429, headers: { 'retry-after': '40' }, json: problem }),
+    );
+    await page.goto(`${service.baseUrl}/environments`);
+    await page.getByText('Slow down.').waitFor();
+    await page.getByRole('button', { name: /^Try again in (40|3\d) s$/, disabled: true }).waitFor();
+    await browser().picture('retry-after');
+    await page.unroute(environments);
+    await page.clock.fastForward(41_000);
+    await page.getByRole('button', { name: 'Try again', exact: true, disabled: false }).click();
+    await page.getByText('No environment yet').waitFor();
+  });
 
-  test.runIf(isLong)('a team without runs sees four steps, and the second one starts its first run', async () => {
+  test('a team without runs sees four steps, and the third one starts its first run', { tags: 'long' }, async () => {
     const team = await newTeam(service, 'Empty');
     await page.goto(`${service.baseUrl}/?team=${team}`);
     await page.getByRole('heading', { name: 'Start your first run' }).waitFor();
-    expect(await page.locator('.step h2').allTextContents()).toEqual([
+    expect(await page.locator('li h2').allTextContents()).toEqual([
       'A worker is connected',
-      'Run something',
       'Add a language model',
+      'Run an agent',
       'Bring your team and your events',
     ]);
     await browser().picture('onboarding');
@@ -190,18 +186,59 @@ describe.skipIf(noBrowser)(`the frame of the dashboard${noBrowser ? ` (skipped: 
     expect(complaints).toEqual([]);
   });
 
-  test.runIf(isLong)('an invited person joins with the key of the invitation, and signs out everywhere', async () => {
+  test('the link of an invitation shows team and role, and a new person joins with it once', async () => {
+    await page.goto(`${service.baseUrl}/settings/members?team=${second}`);
+    await page.getByRole('button', { name: 'Invite', exact: true }).click();
+    await page.getByLabel('Role').last().selectOption('viewer');
+    await page.getByLabel('The link works for').selectOption('24');
+    await browser().picture('invite-dialog');
+    await page.getByRole('button', { name: 'Make the invitation' }).click();
+    await page.getByRole('heading', { name: 'Copy the link of the invitation now' }).waitFor();
+    const link = (await page.locator('[role=dialog] pre').textContent()) ?? '';
+    expect(link).toMatch(/\/sign-in#invitation=ryi_/);
     await browser().context.clearCookies();
-    await page.goto(`${service.baseUrl}/needs-answer`);
+    await page.goto('about:blank');
+    await page.goto(link);
+    await page.getByRole('heading', { name: 'Join Second?' }).waitFor();
+    expect(page.url()).toBe(`${service.baseUrl}/sign-in`);
+    await browser().picture('invitation-link');
+    await page.getByLabel('Your name').fill('Grace');
+    await page.getByRole('button', { name: 'Join the team' }).click();
+    await page.getByRole('heading', { name: 'You are in the team' }).waitFor();
+    await page.getByRole('button', { name: 'I stored it. Open Runyard' }).click();
+    await page.getByRole('button', { name: 'Grace' }).waitFor();
+    await page.goto('about:blank');
+    await page.goto(link);
+    await page.getByText('the invitation was used or withdrawn').waitFor();
+  });
+
+  test('a person who is signed in joins the team of a link as the same person', async () => {
+    const team = await teamUidOf(service, service.otherKey);
+    const key = await invite(
+      service,
+      team,
+      'member',
+      await service.newKey({ teamId: service.otherTeamId, role: 'owner' }),
+    );
+    await page.goto(`${service.baseUrl}/sign-in#invitation=${key}`);
+    await page.getByRole('button', { name: 'Join as Administrator' }).click();
+    await page.getByRole('button', { name: 'Other', exact: true }).waitFor();
+  });
+
+  test('an invited person joins with the key of the invitation, and signs out everywhere', {
+    tags: 'long',
+  }, async () => {
+    await browser().context.clearCookies();
+    await page.goto(`${service.baseUrl}/inbox`);
     await page.getByRole('button', { name: 'Accept an invitation with its key' }).click();
     await page.getByLabel('Key of the invitation').fill(await invite(service, second, 'member'));
     await page.getByLabel('Your name').fill('Ada <b>Lovelace</b>');
     await browser().picture('invitation');
     await page.getByRole('button', { name: 'Join the team' }).click();
     await page.getByRole('heading', { name: 'You are in the team' }).waitFor();
-    const key = (await page.locator('.code pre').textContent()) ?? '';
+    const key = (await page.locator('pre').textContent()) ?? '';
     await page.getByRole('button', { name: 'I stored it. Open Runyard' }).click();
-    await page.waitForURL(`${service.baseUrl}/needs-answer`);
+    await page.waitForURL(`${service.baseUrl}/inbox`);
     await page.getByRole('button', { name: 'Second', exact: true }).waitFor();
     expect(await page.evaluate('JSON.stringify([localStorage, sessionStorage, document.cookie])')).not.toContain(
       'ryk_',

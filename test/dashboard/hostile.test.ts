@@ -8,7 +8,6 @@ import { testWebhooks } from '../../packages/service/test/webhooks.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { begin, hiddenOrder, reportsTo, signIn, tooWide } from '../support/dashboard.ts';
 import { onePixel } from '../support/full-run.ts';
-import { isLong } from '../support/long.ts';
 
 describe.skipIf(noBrowser)(`the dashboard under attack${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
@@ -42,72 +41,71 @@ describe.skipIf(noBrowser)(`the dashboard under attack${noBrowser ? ` (skipped: 
   };
   const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
 
-  test.runIf(isLong)(
-    'shows names of a schedule, factory, webhook, automation, team and person as text, with marks for hidden characters',
-    async () => {
-      const teamUid = await newTeam(service, hostile('Team'));
-      const invitation = await invite(service, teamUid, 'admin');
-      const { key } = await create<{ key: string }>(
-        'POST',
-        '/team-invitations/accept',
-        { key: invitation, display_name: hostile('Person') },
-        '',
-      );
-      const schedule = await create<{ id: string }>(
-        'POST',
-        '/agent/schedules',
-        { name: hostile('Schedule'), prompt: 'Do it', cron_schedule: '0 3 * * *' },
-        key,
-      );
-      const factory = await create<{ uid: string }>('POST', '/factory', { name: hostile('Factory') }, key);
-      const base = `/factory/${factory.uid}`;
-      const webhook = await create<{ uid: string }>('POST', `${base}/webhooks`, { name: hostile('Webhook') }, key);
-      const automation = await create<{ uid: string }>(
-        'POST',
-        `${base}/automations`,
-        { name: hostile('Automation'), prompt: 'Look', triggers: [on(webhook)] },
-        key,
-      );
-      const run = await service.newRun({ title: hostile('Run'), prompt: markup }, key);
-      await reportsTo(service)(await service.claimRun(run), ...begin);
-      await signIn(page, service, key);
-      const found: string[] = [];
-      /** Adds the faults of the page to `found`: raw characters, and names that push the page wider than the window. */
-      const look = async () => {
-        found.push(...(await hiddenOrder(page)), ...(await tooWide(page)));
-      };
-      await show(`/factories/${factory.uid}/automations/${automation.uid}`, 'Automation');
-      await marked('Webhook').waitFor();
-      await look();
-      await show(`/factories/${factory.uid}/webhooks/${webhook.uid}`, 'Webhook');
-      await look();
-      await show(`/factories/${factory.uid}`, 'Factory');
-      await page.getByRole('listitem').filter({ hasText: 'gives its runs to' }).waitFor();
-      await look();
-      await show(`/schedules/${schedule.id}`, 'Schedule');
-      await button('Delete…').click();
-      await page.getByRole('alertdialog').getByText('Delete Schedule [U+202E]<img').waitFor();
-      await look();
-      await page.keyboard.press('Escape');
-      await show('/schedules', 'Schedule');
-      await page.getByRole('switch').click();
-      await page.getByRole('status').getByText('Paused Schedule [U+202E]<img').waitFor();
-      await look();
-      await show(`/runs/${run}`, 'Run');
-      await page.getByRole('log').getByText('Person [U+202E]<img').first().waitFor();
-      await page.getByRole('button', { name: /^Person/ }).click();
-      await page.getByRole('menuitem', { name: 'My keys' }).waitFor();
-      await look();
-      await page.keyboard.press('Escape');
-      await page.getByRole('button', { name: /Team \[U\+202E\]/ }).click();
-      await page.getByRole('menuitem', { name: /Team \[U\+202E\]/ }).waitFor();
-      await look();
-      await browser().picture('hostile-names');
-      expect(found).toEqual([]);
-      expect(await page.title()).not.toContain('hacked');
-      expect(complaints).toEqual([]);
-    },
-  );
+  test('shows names of a schedule, factory, webhook, automation, team and person as text, with marks for hidden characters', {
+    tags: 'long',
+  }, async () => {
+    const teamUid = await newTeam(service, hostile('Team'));
+    const invitation = await invite(service, teamUid, 'admin');
+    const { key } = await create<{ key: string }>(
+      'POST',
+      '/team-invitations/accept',
+      { key: invitation, display_name: hostile('Person') },
+      '',
+    );
+    const schedule = await create<{ id: string }>(
+      'POST',
+      '/agent/schedules',
+      { name: hostile('Schedule'), prompt: 'Do it', cron_schedule: '0 3 * * *' },
+      key,
+    );
+    const factory = await create<{ uid: string }>('POST', '/factory', { name: hostile('Factory') }, key);
+    const base = `/factory/${factory.uid}`;
+    const webhook = await create<{ uid: string }>('POST', `${base}/webhooks`, { name: hostile('Webhook') }, key);
+    const automation = await create<{ uid: string }>(
+      'POST',
+      `${base}/automations`,
+      { name: hostile('Automation'), prompt: 'Look', triggers: [on(webhook)] },
+      key,
+    );
+    const run = await service.newRun({ title: hostile('Run'), prompt: markup }, key);
+    await reportsTo(service)(await service.claimRun(run), ...begin);
+    await signIn(page, service, key);
+    const found: string[] = [];
+    /** Adds the faults of the page to `found`: raw characters, and names that push the page wider than the window. */
+    const look = async () => {
+      found.push(...(await hiddenOrder(page)), ...(await tooWide(page)));
+    };
+    await show(`/factories/${factory.uid}/automations/${automation.uid}`, 'Automation');
+    await marked('Webhook').waitFor();
+    await look();
+    await show(`/factories/${factory.uid}/webhooks/${webhook.uid}`, 'Webhook');
+    await look();
+    await show(`/factories/${factory.uid}`, 'Factory');
+    await page.getByRole('listitem').filter({ hasText: 'gives its runs to' }).waitFor();
+    await look();
+    await show(`/schedules/${schedule.id}`, 'Schedule');
+    await button('Delete…').click();
+    await page.getByRole('alertdialog').getByText('Delete Schedule [U+202E]<img').waitFor();
+    await look();
+    await page.keyboard.press('Escape');
+    await show('/schedules', 'Schedule');
+    await page.getByRole('switch').click();
+    await page.getByRole('status').getByText('Paused Schedule [U+202E]<img').waitFor();
+    await look();
+    await show(`/runs/${run}`, 'Run');
+    await page.getByRole('log').getByText('Person [U+202E]<img').first().waitFor();
+    await page.getByRole('button', { name: /^Person/ }).click();
+    await page.getByRole('menuitem', { name: 'My keys' }).waitFor();
+    await look();
+    await page.keyboard.press('Escape');
+    await page.getByRole('button', { name: /Team \[U\+202E\]/ }).click();
+    await page.getByRole('menuitem', { name: /Team \[U\+202E\]/ }).waitFor();
+    await look();
+    await browser().picture('hostile-names');
+    expect(found).toEqual([]);
+    expect(await page.title()).not.toBe('hacked');
+    expect(complaints).toEqual([]);
+  });
 
   test('shows a hostile branch, path and artifact name as text, shows an image, and only downloads SVG and HTML', async () => {
     const { runId, runToken: key } = await service.startExecution({ title: 'Files' });
@@ -188,60 +186,59 @@ describe.skipIf(noBrowser)(`the dashboard under attack${noBrowser ? ` (skipped: 
     expect(complaints).toEqual([]);
   });
 
-  test.runIf(isLong)(
-    'a viewer cannot use the buttons, and the service refuses the requests of the buttons',
-    async () => {
-      const viewer = await newPerson(service, await teamUidOf(service), 'viewer');
-      const run = await service.newRun({ title: 'Look only' });
-      const webhook = await hooks.create({ name: 'Alerts' });
-      const { uid } = await testAutomations(service, hooks.factory.uid).create([on(webhook)]);
-      const schedule = await create<{ id: string }>('POST', '/agent/schedules', {
-        name: 'Nightly',
-        prompt: 'Do it',
-        cron_schedule: '0 3 * * *',
-      });
-      const factory = `/factories/${hooks.factory.uid}`;
-      await signIn(page, service, viewer.key);
-      const screens: readonly (readonly [address: string, ...buttons: (string | RegExp)[]])[] = [
-        [`/runs/${run}`, /^Cancel run/, /^Send message/],
-        [`/schedules/${schedule.id}`, /^Delete…/],
-        [`${factory}/automations/${uid}`, /^Disable/, /^Delete…/, /^Save/],
-        [`${factory}/webhooks/${webhook.uid}`, /^Delete…/],
-      ];
-      for (const [address, ...names] of screens) {
-        await page.goto(service.baseUrl + address);
-        for (const name of names) {
-          await button(name).first().waitFor();
-          expect([address, name, await button(name).first().isDisabled()]).toEqual([address, name, true]);
-        }
+  test('a viewer cannot use the buttons, and the service refuses the requests of the buttons', {
+    tags: 'long',
+  }, async () => {
+    const viewer = await newPerson(service, await teamUidOf(service), 'viewer');
+    const run = await service.newRun({ title: 'Look only' });
+    const webhook = await hooks.create({ name: 'Alerts' });
+    const { uid } = await testAutomations(service, hooks.factory.uid).create([on(webhook)]);
+    const schedule = await create<{ id: string }>('POST', '/agent/schedules', {
+      name: 'Nightly',
+      prompt: 'Do it',
+      cron_schedule: '0 3 * * *',
+    });
+    const factory = `/factories/${hooks.factory.uid}`;
+    await signIn(page, service, viewer.key);
+    const screens: readonly (readonly [address: string, ...buttons: (string | RegExp)[]])[] = [
+      [`/runs/${run}`, /^Cancel run/, /^Send message/],
+      [`/schedules/${schedule.id}`, /^Delete…/],
+      [`${factory}/automations/${uid}`, /^Disable/, /^Delete…/, /^Save/],
+      [`${factory}/webhooks/${webhook.uid}`, /^Delete…/],
+    ];
+    for (const [address, ...names] of screens) {
+      await page.goto(service.baseUrl + address);
+      for (const name of names) {
+        await button(name).first().waitFor();
+        expect([address, name, await button(name).first().isDisabled()]).toEqual([address, name, true]);
       }
-      const requests: readonly (readonly [method: string, path: string, body?: object])[] = [
-        ['POST', '/agent/runs', { prompt: 'Do it' }],
-        ['POST', `/agent/runs/${run}/cancel`],
-        ['POST', `/agent/runs/${run}/rerun`, {}],
-        ['POST', `/agent/runs/${run}/followups`, { message: 'Go on' }],
-        ['DELETE', `/agent/runs/${run}`],
-        ['DELETE', `/agent/schedules/${schedule.id}`],
-        ['DELETE', `/factory/${hooks.factory.uid}/automations/${uid}`],
-        ['DELETE', `/factory/${hooks.factory.uid}/webhooks/${webhook.uid}`],
-        ['PUT', '/secrets/STOLEN', { value: 'x'.repeat(20), scope: 'team' }],
-      ];
-      // The requests have the cookie and the token of the viewer's own page.
-      const statuses = await page.evaluate(async (list) => {
-        const session = (await (await fetch('/api/v1/session')).json()) as { csrf_token: string };
-        return await Promise.all(
-          list.map(async ([method, path, body]) => {
-            const { status } = await fetch(`/api/v1${path}`, {
-              method,
-              headers: { 'x-csrf-token': session.csrf_token, 'content-type': 'application/json' },
-              ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-            });
-            return `${method} ${path} ${status}`;
-          }),
-        );
-      }, requests);
-      expect(statuses).toEqual(requests.map(([method, path]) => `${method} ${path} 403`));
-      expect(complaints).toEqual([]);
-    },
-  );
+    }
+    const requests: readonly (readonly [method: string, path: string, body?: object])[] = [
+      ['POST', '/agent/runs', { prompt: 'Do it' }],
+      ['POST', `/agent/runs/${run}/cancel`],
+      ['POST', `/agent/runs/${run}/rerun`, {}],
+      ['POST', `/agent/runs/${run}/followups`, { message: 'Go on' }],
+      ['DELETE', `/agent/runs/${run}`],
+      ['DELETE', `/agent/schedules/${schedule.id}`],
+      ['DELETE', `/factory/${hooks.factory.uid}/automations/${uid}`],
+      ['DELETE', `/factory/${hooks.factory.uid}/webhooks/${webhook.uid}`],
+      ['PUT', '/secrets/STOLEN', { value: 'x'.repeat(20), scope: 'team' }],
+    ];
+    // The requests have the cookie and the token of the viewer's own page.
+    const statuses = await page.evaluate(async (list) => {
+      const session = (await (await fetch('/api/v1/session')).json()) as { csrf_token: string };
+      return await Promise.all(
+        list.map(async ([method, path, body]) => {
+          const { status } = await fetch(`/api/v1${path}`, {
+            method,
+            headers: { 'x-csrf-token': session.csrf_token, 'content-type': 'application/json' },
+            ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+          });
+          return `${method} ${path} ${status}`;
+        }),
+      );
+    }, requests);
+    expect(statuses).toEqual(requests.map(([method, path]) => `${method} ${path} 403`));
+    expect(complaints).toEqual([]);
+  });
 });

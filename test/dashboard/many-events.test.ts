@@ -36,7 +36,7 @@ describe.skipIf(noBrowser)(`a tab in a long stream${noBrowser ? ` (skipped: ${no
       { type: 'turn_started', step_id: 's', prompt: 'Work' },
     ]);
     await page.goto(`${service.baseUrl}/runs/${runId}`);
-    await page.locator('.st.lg.INPROGRESS').waitFor();
+    await page.locator('[data-state=INPROGRESS][data-large]').waitFor();
     const cdp = await context.newCDPSession(page);
     await readPace(page);
     const stream = (async () => {

@@ -21,11 +21,11 @@ describe.skipIf(noBrowser)(`the dashboard with real runs${noBrowser ? ` (skipped
     const browser = useBrowser();
     const page = later(() => browser().page);
     const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
-    const terminal = (text: string) => page.locator('.term', { hasText: text });
+    const terminal = (text: string) => page.locator('[data-part=terminal]', { hasText: text });
     /** Unfolds the action with this command. Actions are folded after their end. */
     const openAction = (command: string) =>
-      page.locator('details.act', { hasText: command }).locator('summary').click();
-    const state = (name: string) => page.locator(`.st.lg.${name}`);
+      page.locator('[data-part=action]', { hasText: command }).locator('summary').click();
+    const state = (name: string) => page.locator(`[data-state=${name}][data-large]`);
     let app: string;
     const newEnvironment = async (config: object) =>
       (await system.call<{ uid: string }>('POST', '/agent/environments', { config }, 201)).uid;
@@ -46,6 +46,7 @@ describe.skipIf(noBrowser)(`the dashboard with real runs${noBrowser ? ` (skipped
       await page.getByRole('link', { name: 'Change it first' }).click();
       await page.getByLabel('Prompt').fill(block('cd app; echo "second line" >> readme.md; echo approved-$((40+2))'));
       await page.getByLabel('Environment').selectOption({ label: 'App' });
+      await page.getByText(/^More: approvals/).click();
       await page.getByLabel('Approvals').selectOption('ask');
       await button(/^Start run/).click();
       await page.getByRole('heading', { name: 'The agent asks to run a command' }).waitFor();
@@ -66,7 +67,7 @@ describe.skipIf(noBrowser)(`the dashboard with real runs${noBrowser ? ` (skipped
       await terminal('again-2').waitFor();
       expect(await terminal('again-2').textContent()).toContain('second line');
       await page.getByRole('link', { name: 'Files changed' }).click();
-      await page.locator('.diff', { hasText: 'second line' }).waitFor();
+      await page.locator('[data-part=diff]', { hasText: 'second line' }).waitFor();
       await browser().picture('real-run-files');
       expect(browser().complaints).toEqual([]);
     });
@@ -80,7 +81,7 @@ describe.skipIf(noBrowser)(`the dashboard with real runs${noBrowser ? ` (skipped
       });
       await system.until(runId, (run) => run.state === 'BLOCKED');
       await page.setViewportSize({ width: 390, height: 844 });
-      await openSignedIn('/needs-answer');
+      await openSignedIn('/inbox');
       await page.getByRole('link', { name: 'Get ready' }).first().click();
       await page.getByRole('heading', { name: 'The agent asks to push' }).waitFor();
       await page.getByText('ready: new branch').first().waitFor();
@@ -101,15 +102,15 @@ describe.skipIf(noBrowser)(`the dashboard with real runs${noBrowser ? ` (skipped
       const runId = await system.createRun(block(command), { config: { environment_id: app } });
       await openSignedIn(`/runs/${runId}`);
       await terminal('live-42').waitFor();
-      expect(await page.locator('.term .a-g').textContent()).toBe('live');
+      expect(await page.locator('[data-part=terminal] [data-colour=green]').textContent()).toBe('live');
       await state('INPROGRESS').waitFor();
       await page.getByRole('link', { name: 'Files changed' }).click();
-      await page.locator('.diff', { hasText: 'line of the agent' }).waitFor();
+      await page.locator('[data-part=diff]', { hasText: 'line of the agent' }).waitFor();
       await page.getByText('read again every few seconds').waitFor();
       await button('Cancel run…').click();
       await button('Cancel the run').click();
       await state('CANCELLED').waitFor();
-      await page.locator('.diff', { hasText: 'line of the agent' }).waitFor();
+      await page.locator('[data-part=diff]', { hasText: 'line of the agent' }).waitFor();
       await page.getByText('read again every few seconds').waitFor({ state: 'detached' });
       expect(browser().complaints).toEqual([]);
     });

@@ -7,7 +7,6 @@ import { startTestService, type TestService } from '../../packages/service/test/
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { signIn } from '../support/dashboard.ts';
 import { type ActedAgent, oneChange, startAgent, startFullRun } from '../support/full-run.ts';
-import { isLong } from '../support/long.ts';
 
 describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
@@ -30,7 +29,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
 
   const open = async (runId: string, search = '') => {
     await page.goto(`${service.baseUrl}/runs/${runId}${search}`);
-    await page.locator('.run-head').waitFor();
+    await page.locator('#main h1').waitFor();
   };
   const facts = () => page.getByRole('complementary', { name: 'About this run' });
   const fact = (name: string) => facts().locator(`dt:text-is("${name}") + dd`);
@@ -50,12 +49,22 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
   };
 
   test('makes a comment on a changed line, a file and a mode part of the message to the agent', async () => {
-    const working = await startAgent(service, { title: 'Changes a line' });
+    const made = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      body: { config: { name: 'E' } },
+    });
+    const config = { environment_id: made.body.uid };
+    const working = await startAgent(service, { title: 'Changes a line', config });
     await working.send('/changes', oneChange);
     await open(working.runId, '?tab=files');
-    await page.getByRole('button', { name: 'Comment on line 2' }).last().click();
     const field = page.getByRole('textbox', { name: 'Message to the agent' });
-    await expect.poll(() => field.inputValue()).toContain('src/tax.ts:2: `round(invoice)`');
+    await page.getByRole('button', { name: 'Ask for a pull request' }).click();
+    await expect.poll(() => field.inputValue()).toBe('Open a pull request with these changes.');
+    await field.fill('');
+    await page.getByRole('button', { name: 'Comment on line 2', exact: true }).click();
+    await page.getByRole('textbox', { name: 'Comment on line 2' }).fill('Which rule?');
+    await page.getByRole('button', { name: 'Add to the message' }).click();
+    const comment = '`src/tax.ts`, line 2:\n```\nround(invoice)\n```\nWhich rule?\n';
+    await expect.poll(() => field.inputValue()).toBe(comment);
     await page.locator('input[type=file]').setInputFiles({
       name: 'rules.txt',
       mimeType: 'text/plain',
@@ -64,7 +73,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     await page.getByLabel('Mode:').selectOption('plan');
     const sent = await sentBy('/followups', () => page.getByRole('button', { name: 'Send message' }).click());
     expect(sent).toEqual({
-      message: 'src/tax.ts:2: `round(invoice)`\n',
+      message: comment,
       mode: 'plan',
       attachments: [{ file_name: 'rules.txt', mime_type: 'text/plain', data: 'VXA=' }],
     });
@@ -72,10 +81,28 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     expect(await page.getByLabel('Mode:').inputValue()).toBe('normal');
     await page.getByRole('link', { name: 'Conversation' }).click();
     const queued = page.getByRole('region', { name: 'Queued message' });
-    await queued.getByText('src/tax.ts:2').waitFor();
-    expect(await queued.locator('.who').textContent()).toBe('AdministratorQueuedplanrules.txt');
+    await queued.getByText('Which rule?').waitFor();
+    await expect
+      .poll(() => queued.locator('[data-part=author]').textContent())
+      .toBe('AdministratorQueuedplanrules.txt');
     await browser().picture('run-queued');
+    await queued.getByRole('button', { name: 'Edit…' }).click();
+    await page.getByRole('textbox', { name: 'Message', exact: true }).fill('Round each line up.');
+    await browser().picture('run-queued-edit');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await queued.getByText('Round each line up.').waitFor();
+    await queued.getByRole('button', { name: 'Withdraw…' }).click();
+    await page.getByRole('alertdialog').getByText('its files are deleted').waitFor();
+    await page.getByRole('button', { name: 'Withdraw the message' }).click();
+    await queued.waitFor({ state: 'detached' });
     expect(complaints).toEqual([]);
+    // A page that has not heard yet that the agent took the message says so.
+    await field.fill('Too late.');
+    await page.getByRole('button', { name: 'Send message' }).click();
+    await queued.getByRole('button', { name: 'Edit…' }).click();
+    await service.deps.db.query("UPDATE followups SET execution_id = id, taken_at = now() WHERE message = 'Too late.'");
+    await page.getByRole('button', { name: 'Save' }).click();
+    await page.getByText('The agent already has this follow-up').waitFor();
   });
 
   test('shows the work, the facts and the files of an ended run, also on a narrow page', async () => {
@@ -83,8 +110,8 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     // The conversation: plan, difference of an edit, output of a failed command, answered question, child runs.
     await seen('1 of 2 done', 'exit 3', 'one test failed', 'Round up or down?', /^Answered by .*: Up/, '1 child run');
     await seen('cost not known', 'Round one invoice');
-    await page.locator('details.act', { hasText: 'src/tax.ts' }).click();
-    await page.locator('.ln.add', { hasText: 'round(invoice)' }).waitFor();
+    await page.locator('[data-part=action]', { hasText: 'src/tax.ts' }).click();
+    await page.locator('[data-kind=add]', { hasText: 'round(invoice)' }).waitFor();
     await page.getByRole('img', { name: /^Timeline: .*waited for an answer/ }).waitFor();
     await seen('1 denied');
     // The facts.
@@ -97,11 +124,16 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     expect(await fact('Sandbox').textContent()).toMatch(/^bubblewrap, ready in 14 ms4\.0 GB memory, 512 processes1/);
     await seen(
       'acme/billing #4824',
+      'Pull request 4824',
       'Round tax per invoice',
       'NPM_TOKEN needs your acceptance',
       'Read and accept them',
     );
     await seen('1 host, 4 tries', 'registry.test:443', '×4', 'acme/billing tax-per-invoice');
+    const pull = page.locator('[data-part=pull-request]');
+    await expect
+      .poll(() => pull.textContent())
+      .toMatch(/merged.*approved maya.*failure GitHub Actions.*Merged bymaya.*did 2 things/);
     // The workspace.
     await seen('git apply --index billing.patch', 'a b.txt');
     const download = page.waitForEvent('download');
@@ -109,7 +141,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     expect(await readFile(await (await download).path(), 'utf8')).toBe('billing.patch');
     await browser().picture('run-full');
     await page.setViewportSize({ width: 390, height: 844 });
-    const strip = page.locator('.details-strip');
+    const strip = page.locator('details', { has: page.getByTitle('All facts about this run') });
     expect(await strip.locator('summary').textContent()).toMatch(/^Costnot known/);
     await strip.locator('summary').click();
     await strip.getByText('git apply --index billing.patch').waitFor();
@@ -117,7 +149,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     expect(complaints).toEqual([]);
   });
 
-  test.runIf(isLong)('reruns a run with other limits or with a fresh environment', async () => {
+  test('reruns a run with other limits or with a fresh environment', { tags: 'long' }, async () => {
     await open(agent.runId);
     await page.keyboard.press('r');
     const fresh = page.getByRole('checkbox', { name: /Fresh environment/ });
@@ -140,23 +172,24 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     expect(rerun.agent_config).toEqual({ ...before.agent_config, ...changes });
   });
 
-  test.runIf(isLong)(
-    'says in the form for a new run how to start the same run with a command and as a schedule',
-    async () => {
-      await page.goto(`${service.baseUrl}/runs/new`);
-      await page.getByLabel('Prompt').fill('Do it');
-      await page.getByLabel('Model', { exact: true }).selectOption('runbook');
-      await page.getByRole('button', { name: 'As command' }).click();
-      await seen("bin/runyard run --model 'runbook' 'Do it'");
-      await page.getByLabel('Mode', { exact: true }).selectOption('plan');
-      await seen("bin/runyard run --model 'runbook' --mode 'plan' 'Do it'");
-      await page.getByRole('link', { name: 'As schedule' }).click();
-      await expect.poll(() => page.getByLabel('Prompt').inputValue()).toBe('Do it');
-      await expect.poll(() => page.getByLabel('Model', { exact: true }).inputValue()).toBe('runbook');
-    },
-  );
+  test('says in the form for a new run how to start the same run with a command and as a schedule', {
+    tags: 'long',
+  }, async () => {
+    await page.goto(`${service.baseUrl}/runs/new`);
+    await page.getByLabel('Prompt').fill('Do it');
+    await page.getByRole('combobox', { name: 'Model' }).fill('runb');
+    await page.getByRole('option', { name: 'Runbook', exact: true }).click();
+    await page.getByRole('button', { name: 'As command' }).click();
+    await seen("bin/runyard run --model 'runbook' 'Do it'");
+    await page.getByText(/^More: approvals/).click();
+    await page.getByLabel('Mode', { exact: true }).selectOption('plan');
+    await seen("bin/runyard run --model 'runbook' --mode 'plan' 'Do it'");
+    await page.getByRole('link', { name: 'As schedule' }).click();
+    await expect.poll(() => page.getByLabel('Prompt').inputValue()).toBe('Do it');
+    await expect.poll(() => page.getByLabel('Model', { exact: true }).inputValue()).toBe('runbook');
+  });
 
-  test.runIf(isLong)('answers a question with an option, and interrupts the turn', async () => {
+  test('answers a question with an option, and interrupts the turn', { tags: 'long' }, async () => {
     const asking = await startAgent(service, { title: 'Asks' });
     const request = { request_id: 'q', kind: 'question', title: 'Which **one**?', options: ['This', 'That'] };
     await asking.report({ type: 'blocked', step_id: 's', request });
@@ -169,7 +202,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     expect(complaints).toEqual([]);
   });
 
-  test.runIf(isLong)('shows texts and images of artifacts, and only downloads HTML', async () => {
+  test('shows texts and images of artifacts, and only downloads HTML', { tags: 'long' }, async () => {
     await open(agent.runId);
     const preview = async (name: string) => {
       await page.getByRole('button', { name, exact: true }).click();
@@ -195,7 +228,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     expect(complaints).toEqual([]);
   });
 
-  test.runIf(isLong)('downloads the raw transcript, and deletes an ended run after a question', async () => {
+  test('downloads the raw transcript, and deletes an ended run after a question', { tags: 'long' }, async () => {
     const ended = await startAgent(service, { title: 'Said hello' });
     await ended.report({ type: 'transcript', line: '{"said":"hello"}' });
     await ended.send('/finish-task', { turn: 1, success: true, summary: 'done', workspace: 'empty' });
@@ -216,7 +249,9 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     expect((await service.request('GET', `/agent/runs/${deleted}`)).status).toBe(404);
   });
 
-  test.runIf(isLong)('reads the earlier messages of a long conversation without moving the shown ones', async () => {
+  test('reads the earlier messages of a long conversation without moving the shown ones', {
+    tags: 'long',
+  }, async () => {
     const long = await startAgent(service, { title: 'Long' });
     const texts = Array.from({ length: 450 }, (_, index) => ({
       type: 'text',
@@ -231,7 +266,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     const placeOf = (text: string) =>
       page.getByText(text, { exact: true }).evaluate((element) => element.getBoundingClientRect().top);
     for (const first of [250, 50]) {
-      await page.locator('.scroll').evaluate((scroller) => scroller.scrollTo({ top: 0 }));
+      await page.locator('[data-part=scroll]').evaluate((scroller) => scroller.scrollTo({ top: 0 }));
       await page.getByText(`Message ${first + 1}.`, { exact: true }).waitFor();
       const before = await placeOf(`Message ${first + 1}.`);
       await page.getByRole('button', { name: 'Earlier messages' }).click();
@@ -241,7 +276,7 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     expect(await page.getByRole('button', { name: 'Earlier messages' }).count()).toBe(0);
   });
 
-  test.runIf(isLong)('says of a failed run why it failed, whose fault it is, and what to do now', async () => {
+  test('says of a failed run why it failed, whose fault it is, and what to do now', { tags: 'long' }, async () => {
     const failed = await startAgent(service, { title: 'Fails' });
     const error = { code: 'budget_exceeded', message: 'The budget of the team is spent' };
     await failed.send('/finish-task', { turn: 1, success: false, summary: error.message, error });
@@ -256,11 +291,31 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
       "UPDATE runs SET state = 'ERROR', error_code = 'internal_error', status_message = 'The worker was lost', retryable = true, ended_at = now() WHERE id = $1",
       [lost],
     );
+    const kubernetes = {
+      pod: {
+        name: 'oz-1 \u202e<b>',
+        phase: 'Failed',
+        conditions: [{ type: 'Ready', status: 'False', reason: 'PodFailed' }],
+      },
+      container: { name: 'agent', state: 'terminated', termination_reason: 'OOMKilled', raw_exit_code: 137 },
+      events: [{ type: 'Warning', reason: 'Killing', count: 2 }],
+    };
+    await service.deps.db.query(
+      `INSERT INTO run_events (run_id, seq, event_type, execution_number, payload) VALUES ($1, 99, 'vm_shutdown', 1, $2)`,
+      [lost, JSON.stringify({ kind: 'exited', kubernetes })],
+    );
     await open(lost);
     await seen(/The platform failed, not the agent\./, /The same run may succeed when it is started again\./);
+    await seen(
+      'oz-1 [U+202E]<b>, Failed',
+      'agent, terminated, OOMKilled, exit code 137',
+      'Ready, PodFailed',
+      'Killing, 2 times',
+    );
+    await browser().picture('run-pod');
   });
 
-  test.runIf(isLong)('gives the exact time to a person who focuses or copies a relative time', async () => {
+  test('gives the exact time to a person who focuses or copies a relative time', { tags: 'long' }, async () => {
     await browser().context.grantPermissions(['clipboard-read', 'clipboard-write']);
     await open(agent.runId);
     const created = fact('Created').locator('time');

@@ -4,7 +4,6 @@ import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
 import { asksToRun, begin, reportsTo, signIn } from '../support/dashboard.ts';
-import { isLong } from '../support/long.ts';
 
 describe.skipIf(noBrowser)(`the list of runs on the dashboard${noBrowser ? ` (skipped: ${noBrowser})` : ''}`, () => {
   let service: TestService;
@@ -22,7 +21,7 @@ describe.skipIf(noBrowser)(`the list of runs on the dashboard${noBrowser ? ` (sk
   });
   const button = (name: string | RegExp) => page.getByRole('button', { name, exact: true });
   const open = (address: string) => page.goto(service.baseUrl + address);
-  const titles = () => page.locator('tbody .run-c > a:first-child').allTextContents();
+  const titles = () => page.locator('tbody tr a:first-child').allTextContents();
   /** Creates runs with these titles, one after another. */
   const create = async (...names: string[]) => {
     const ids: string[] = [];
@@ -61,41 +60,40 @@ describe.skipIf(noBrowser)(`the list of runs on the dashboard${noBrowser ? ` (sk
     expect(complaints).toEqual([]);
   });
 
-  test.runIf(isLong)(
-    'selects a range by shift-click, cancels and reruns the selected runs, shows chosen columns, and counts the runs of the day',
-    async () => {
-      await create('Bulk 1', 'Bulk 2', 'Bulk 3', 'Bulk 4');
-      await open('/runs?q=Bulk&sort_by=title&sort_order=asc');
-      await page.getByRole('link', { name: 'Bulk 4' }).waitFor();
-      const strip = page.getByRole('region', { name: 'Activity' });
-      await strip.getByText('4', { exact: true }).waitFor();
-      await strip.getByRole('img', { name: /^Runs of the last 24 hours.* 4 runs\. None failed\.$/ }).waitFor();
-      const box = (name: string) => page.getByRole('checkbox', { name: `Select ${name}` });
-      await box('Bulk 1').click();
-      await box('Bulk 3').click({ modifiers: ['Shift'] });
-      await page.getByRole('toolbar', { name: '3 runs selected' }).waitFor();
-      expect(await box('Bulk 4').isChecked()).toBe(false);
-      await page.keyboard.press('Shift+X');
-      await page.getByRole('alertdialog', { name: 'Cancel 3 live runs?' }).waitFor();
-      expect(await page.evaluate('document.activeElement.textContent')).toBe('Keep them running');
-      await button('Cancel 3 runs').click();
-      await expect.poll(() => page.locator('tbody').getByText('Cancelled').count()).toBe(3);
-      await page.getByRole('toolbar').waitFor({ state: 'detached' });
-      await page.getByRole('checkbox', { name: 'Select all loaded runs' }).click();
-      await button('Rerun 3 ended').click();
-      await page.getByText('3 runs started again').waitFor();
-      await expect.poll(async () => (await titles()).length).toBe(7);
-      await button('Columns').click();
-      await page.getByRole('menuitem', { name: 'Harness' }).click();
-      await page.getByRole('columnheader', { name: 'Harness' }).waitFor();
-      await page.reload();
-      await page.getByRole('columnheader', { name: 'Harness' }).waitFor();
-      await browser().picture('bulk');
-      expect(complaints).toEqual([]);
-    },
-  );
+  test('selects a range by shift-click, cancels and reruns the selected runs, shows chosen columns, and counts the runs of the day', {
+    tags: 'long',
+  }, async () => {
+    await create('Bulk 1', 'Bulk 2', 'Bulk 3', 'Bulk 4');
+    await open('/runs?q=Bulk&sort_by=title&sort_order=asc');
+    await page.getByRole('link', { name: 'Bulk 4' }).waitFor();
+    const strip = page.getByRole('region', { name: 'Activity' });
+    await strip.getByText('4', { exact: true }).waitFor();
+    await strip.getByRole('img', { name: /^Runs of the last 24 hours.* 4 runs\. None failed\.$/ }).waitFor();
+    const box = (name: string) => page.getByRole('checkbox', { name: `Select ${name}` });
+    await box('Bulk 1').click();
+    await box('Bulk 3').click({ modifiers: ['Shift'] });
+    await page.getByRole('toolbar', { name: '3 runs selected' }).waitFor();
+    expect(await box('Bulk 4').isChecked()).toBe(false);
+    await page.keyboard.press('Shift+X');
+    await page.getByRole('alertdialog', { name: 'Cancel 3 live runs?' }).waitFor();
+    expect(await page.evaluate('document.activeElement.textContent')).toBe('Keep them running');
+    await button('Cancel 3 runs').click();
+    await expect.poll(() => page.locator('tbody').getByText('Cancelled').count()).toBe(3);
+    await page.getByRole('toolbar').waitFor({ state: 'detached' });
+    await page.getByRole('checkbox', { name: 'Select all loaded runs' }).click();
+    await button('Rerun 3 ended').click();
+    await page.getByText('3 runs started again').waitFor();
+    await expect.poll(async () => (await titles()).length).toBe(7);
+    await button('Columns').click();
+    await page.getByRole('menuitem', { name: 'Harness' }).click();
+    await page.getByRole('columnheader', { name: 'Harness' }).waitFor();
+    await page.reload();
+    await page.getByRole('columnheader', { name: 'Harness' }).waitFor();
+    await browser().picture('bulk');
+    expect(complaints).toEqual([]);
+  });
 
-  test.runIf(isLong)('offers to drop the filter that excludes most runs if no run matches', async () => {
+  test('offers to drop the filter that excludes most runs if no run matches', { tags: 'long' }, async () => {
     await create('Lone wolf', 'Pack 1', 'Pack 2');
     await open('/runs?q=Pack&error_code=internal_error&state=QUEUED');
     await page.getByRole('heading', { name: 'No run matches' }).waitFor();
@@ -109,7 +107,7 @@ describe.skipIf(noBrowser)(`the list of runs on the dashboard${noBrowser ? ` (sk
     expect(complaints).toEqual([]);
   });
 
-  test('lists an approval and a question in the inbox, where Answer opens the whole request', async () => {
+  test('lists an approval and a question in the inbox, where a link opens the whole request', async () => {
     const report = reportsTo(service);
     const ask = async (title: string, blocked: Record<string, unknown>) =>
       await report(await service.startExecution({ title, config: { approval_policy: 'ask' } }), ...begin, blocked);
@@ -117,12 +115,13 @@ describe.skipIf(noBrowser)(`the list of runs on the dashboard${noBrowser ? ` (sk
     const question = { request_id: 'q2', kind: 'question', title: 'Which branch?' };
     await ask('Wants to know', { type: 'blocked', step_id: 's', request: question });
     await open('/needs-answer');
-    const card = (title: string) => page.getByRole('article').filter({ hasText: title });
+    await page.waitForURL('**/inbox*');
+    const card = (title: string) => page.getByRole('row').filter({ hasText: title });
     await card('Wants to delete').getByText('rm -rf build').waitFor();
     await card('Wants to know').getByText('Which branch?').waitFor();
-    await page.getByRole('link', { name: 'Needs answer' }).getByText('2', { exact: true }).waitFor();
+    await page.getByRole('link', { name: 'Inbox' }).getByText('2', { exact: true }).waitFor();
     await browser().picture('inbox');
-    await card('Wants to delete').getByRole('link', { name: 'Answer' }).click();
+    await card('Wants to delete').getByRole('link', { name: 'Decide' }).click();
     await page.getByRole('heading', { name: 'The agent asks to run a command' }).waitFor();
     const sent = page.waitForRequest((request) => request.url().endsWith('/followups'));
     await page.getByRole('button', { name: /^Approve/ }).click();

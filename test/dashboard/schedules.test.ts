@@ -1,6 +1,8 @@
 /** Tests the screens for schedules of the dashboard in a real browser, against a real service. */
+import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { newPerson, teamUidOf } from '../../packages/service/test/people.ts';
 import { testSchedules } from '../../packages/service/test/schedules.ts';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
@@ -45,6 +47,33 @@ describe.skipIf(noBrowser)(`schedules in the dashboard${noBrowser ? ` (skipped: 
     await row('quiet').getByText('paused').first().waitFor();
     await page.getByRole('button', { name: /^Undo/ }).click();
     await row('quiet').getByRole('switch', { checked: true }).waitFor();
+    expect(complaints).toEqual([]);
+  });
+
+  test('the form keeps the rules of others, and adds and removes those of the person', async () => {
+    const { create, read } = testSchedules(service);
+    const other = await newPerson(service, await teamUidOf(service), 'member');
+    const kept = { on: 'failed' as const, to: [other.uid] };
+    const { id } = await create({ name: 'watched', notify: [kept] });
+    const me = (await service.request<{ user: { uid: string } }>('GET', '/session')).body.user.uid;
+    await signIn(`/schedules/${id}?edit=true`);
+    const form = page.getByRole('group', { name: 'Notify me in the inbox when' });
+    await page.getByText('Rules notify 1 other person').waitFor();
+    await form.getByLabel('a run fails').check();
+    await form.getByLabel('3 runs in a row fail').check();
+    await browser().picture('notify-form');
+    await page.getByRole('button', { name: 'Save' }).click();
+    await form.waitFor({ state: 'detached' });
+    const added = [
+      { on: 'failed', to: [me] },
+      { on: 'failed_times', times: 3, to: [me] },
+    ];
+    expect((await read(id)).notify).toEqual([kept, ...added]);
+    await page.goto(`${service.baseUrl}/schedules/${id}?edit=true`);
+    await form.getByLabel('3 runs in a row fail').uncheck();
+    await page.getByRole('button', { name: 'Save' }).click();
+    await form.waitFor({ state: 'detached' });
+    expect((await read(id)).notify).toEqual([kept, added[0]]);
     expect(complaints).toEqual([]);
   });
 
@@ -131,8 +160,13 @@ describe.skipIf(noBrowser)(`schedules in the dashboard${noBrowser ? ` (skipped: 
     await button(/^Edit/).click();
     await page.getByLabel('Name', { exact: true }).fill('weekly, later');
     await page.getByLabel('minute').fill('42');
+    await page.getByLabel('Approvals').selectOption('ask');
+    await page.getByLabel('Cost limit, US dollars').fill('2.5');
+    await browser().picture('schedule-form');
     await button('Save').click();
     await page.getByRole('heading', { name: 'weekly, later' }).waitFor();
+    const saved = await service.request<ScheduledAgentItem>('GET', `/agent/schedules/${id}`);
+    expect(saved.body.agent_config).toMatchObject({ approval_policy: 'ask', max_cost_usd: 2.5 });
     await page.getByText(/^None: .+ paused it on \d/).waitFor();
     await browser().picture('schedule-paused');
     await button('Resume').click();

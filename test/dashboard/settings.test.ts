@@ -1,6 +1,7 @@
 /** Tests the settings screens of the dashboard in a real browser. */
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import type { TeamBudget } from '@runyard/contract/team/budgets';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
@@ -34,7 +35,8 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     await page.getByLabel('For whom').fill('Ada <b>of</b> the platform');
     await button('Make the invitation').click();
     const dialog = page.getByRole('dialog');
-    const key = (await dialog.locator('pre').first().textContent()) ?? '';
+    const [, key = ''] = /#invitation=(\S+)/.exec((await dialog.locator('pre').first().textContent()) ?? '') ?? [];
+    expect(key).not.toBe('');
     await expect.poll(() => dialog.count()).toBe(1);
     // The page shows the key only once, so Escape must not close the dialog.
     await page.keyboard.press('Escape');
@@ -110,8 +112,11 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     await go('Budget');
     await button('Change…').click();
     await page.getByLabel('Monthly limit, US dollars').fill('600');
+    await page.getByLabel('the limit is reached').check();
     await button('Change').click();
     await page.getByText('of $600.00').waitFor();
+    const budget = await service.request<TeamBudget>('GET', '/budget');
+    expect(budget.body.notify).toMatchObject([{ on: 'budget', to: [expect.any(String)] }]);
     await browser().picture('settings-budget');
     await go('Code hosts');
     await button('Store credential').click();
@@ -156,6 +161,8 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     await page.getByText('"Chat"').waitFor();
     await page.waitForURL(/entry=/);
     await browser().picture('settings-audit');
+    await page.getByRole('row', { name: 'event_subscription.create' }).getByRole('link', { name: 'Chat' }).click();
+    await page.waitForURL(/settings\/events/);
     receiver.close();
     expect(complaints).toEqual([]);
   });
@@ -179,7 +186,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     await page.evaluate(`dispatchEvent(new Event('afterprint'))`);
     await page.getByRole('cell', { name: 'SECRET_1', exact: true }).waitFor({ state: 'detached' });
     // The browser moves rows while it scrolls up, so wait for the first row before the click.
-    await page.locator('.wide').evaluate((scroller) => scroller.scrollTo(0, 0));
+    await page.locator('nav[aria-label=Settings] + div').evaluate((scroller) => scroller.scrollTo(0, 0));
     const newest = page.getByRole('row').filter({ has: page.getByRole('cell', { name: 'SECRET_250', exact: true }) });
     await newest.waitFor();
     await newest.getByRole('button', { name: 'secret.update' }).click();
@@ -198,7 +205,7 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
       'Needs the role admin',
     ]);
     const tabs = await page.getByRole('navigation', { name: 'Settings' }).getByRole('link').allTextContents();
-    expect(tabs).toEqual(['Members', 'Keys', 'Secrets', 'Models', 'MCP servers']);
+    expect(tabs).toEqual(['Members', 'Keys', 'Secrets', 'Models', 'GitHub', 'MCP servers']);
     await open('audit');
     await page.getByText(/You need at least the role admin to read this/).waitFor();
     expect(complaints).toEqual([]);

@@ -13,6 +13,8 @@ export interface CuttingProxy {
   lost(): number;
   /** From now on, forwards new connections to the service at `origin`. */
   leadTo(origin: string): void;
+  /** From now on, drops what the clients of the open connections send. Does not affect new connections. */
+  dropRequests(): void;
   /** Closes all connections. */
   cut(): void;
   close(): Promise<void>;
@@ -24,6 +26,7 @@ export async function openCuttingProxy(origin: string): Promise<CuttingProxy> {
   let toLose = 0;
   let lost = 0;
   const open = new Set<net.Socket>();
+  const dropped = new WeakSet<net.Socket>();
   const server = net.createServer((client) => {
     const upstream = net.connect(Number(target.port), target.hostname);
     let isPost = false;
@@ -39,6 +42,7 @@ export async function openCuttingProxy(origin: string): Promise<CuttingProxy> {
       });
     }
     client.on('data', (bytes) => {
+      if (dropped.has(client)) return;
       const method = /^([A-Z]+) \//.exec(bytes.toString('latin1'))?.[1];
       if (method !== undefined) isPost = method === 'POST';
       upstream.write(bytes);
@@ -66,6 +70,9 @@ export async function openCuttingProxy(origin: string): Promise<CuttingProxy> {
     lost: () => lost,
     leadTo: (other) => {
       target = new URL(other);
+    },
+    dropRequests: () => {
+      for (const socket of open) dropped.add(socket);
     },
     cut,
     close: async () => {

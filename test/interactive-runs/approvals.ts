@@ -138,49 +138,59 @@ export const describeApprovals = (system: System, models: FakeModels) =>
         expect(JSON.stringify(body)).not.toContain('You had asked');
       });
 
-      test("keeps the question when the sandbox's time ends, and applies a later decision in a new sandbox", async () => {
-        const brief = () => create('echo done-$((40+2))', { idle_timeout_minutes: 0.03 });
-        // Only `bin/test-long` approves a run here, because a later test of runbooks also approves after the sandbox has ended.
-        const [denied, approved] = await Promise.all([brief(), isLong ? brief() : '']);
-        const first = await blocked(denied);
-        for (const runId of approved ? [denied, approved] : [denied]) {
-          await blocked(runId);
-          await system.until(runId, gone);
-          expect((await system.run(runId)).state).toBe('BLOCKED');
-        }
-        await answer(denied, { decision: 'deny', message: 'never' });
-        if (approved) await answer(approved, { decision: 'approve' });
-        const run = await system.untilEnded(denied);
-        expect(run.session_id).not.toBe(first.session_id);
-        expect(run.state).toBe(kind === 'runbook' ? 'FAILED' : 'SUCCEEDED');
-        const text = await textOf(denied);
-        expect(text).not.toContain('done-42');
-        expect(text).toContain('never');
-        if (!approved) return;
-        expect((await system.untilEnded(approved)).state).toBe('SUCCEEDED');
-        expect(await textOf(approved)).toContain('done-42');
-        const asked = (await typesOf(approved)).filter((event) => event.event_type === 'oz_run_blocked');
-        expect(asked, 'what was approved is not asked again').toHaveLength(1);
-      });
+      test(
+        "keeps the question when the sandbox's time ends, and applies a later decision in a new sandbox",
+        async () => {
+          const brief = () => create('echo done-$((40+2))', { idle_timeout_minutes: 0.03 });
+          // Only `bin/test-long` approves a run here, because a later test of runbooks also approves after the sandbox has ended.
+          const [denied, approved] = await Promise.all([brief(), isLong ? brief() : '']);
+          const first = await blocked(denied);
+          for (const runId of approved ? [denied, approved] : [denied]) {
+            await blocked(runId);
+            await system.until(runId, gone);
+            expect((await system.run(runId)).state).toBe('BLOCKED');
+          }
+          await answer(denied, { decision: 'deny', message: 'never' });
+          if (approved) await answer(approved, { decision: 'approve' });
+          const run = await system.untilEnded(denied);
+          expect(run.session_id).not.toBe(first.session_id);
+          expect(run.state).toBe(kind === 'runbook' ? 'FAILED' : 'SUCCEEDED');
+          const text = await textOf(denied);
+          expect(text).not.toContain('done-42');
+          expect(text).toContain('never');
+          if (!approved) return;
+          expect((await system.untilEnded(approved)).state).toBe('SUCCEEDED');
+          expect(await textOf(approved)).toContain('done-42');
+          const asked = (await typesOf(approved)).filter((event) => event.event_type === 'oz_run_blocked');
+          expect(asked, 'what was approved is not asked again').toHaveLength(1);
+        },
+        { tags: 'long' },
+      );
 
-      test('cancels a BLOCKED run at once, with and without its sandbox', async () => {
-        const runId = await create('echo never');
-        await blocked(runId);
-        await system.call('POST', `/agent/runs/${runId}/interrupt`, undefined, 400);
-        await system.call('DELETE', `/agent/runs/${runId}`, undefined, 409);
-        await system.call('POST', `/agent/runs/${runId}/cancel`);
-        expect((await system.run(runId)).state).toBe('CANCELLED');
-        await system.until(runId, gone);
-        const other = await create('echo never', { idle_timeout_minutes: 0.02 });
-        await blocked(other);
-        await system.until(other, gone);
-        await system.call('POST', `/agent/runs/${other}/cancel`);
-        expect(await system.run(other)).toMatchObject({ state: 'CANCELLED', is_sandbox_running: false });
-        await answer(other, { decision: 'approve' }, 400);
-      });
+      test(
+        'cancels a BLOCKED run at once, with and without its sandbox',
+        async () => {
+          const runId = await create('echo never');
+          await blocked(runId);
+          await system.call('POST', `/agent/runs/${runId}/interrupt`, undefined, 400);
+          await system.call('DELETE', `/agent/runs/${runId}`, undefined, 409);
+          await system.call('POST', `/agent/runs/${runId}/cancel`);
+          expect((await system.run(runId)).state).toBe('CANCELLED');
+          await system.until(runId, gone);
+          const other = await create('echo never', { idle_timeout_minutes: 0.02 });
+          await blocked(other);
+          await system.until(other, gone);
+          await system.call('POST', `/agent/runs/${other}/cancel`);
+          expect(await system.run(other)).toMatchObject({ state: 'CANCELLED', is_sandbox_running: false });
+          await answer(other, { decision: 'approve' }, 400);
+        },
+        { tags: 'long' },
+      );
     });
 
-    test('asks before each command of a runbook, and continues in a new sandbox with the command that was approved', async () => {
+    test('asks before each command of a runbook, and continues in a new sandbox with the command that was approved', {
+      tags: 'long',
+    }, async () => {
       const prompt =
         '```sh\necho one-$((1+0))\n```\n\n```bash\necho two-$((1+1))\n```\n\n```sh\necho three-$((1+2))\n```';
       const runId = await system.createRun(prompt, {

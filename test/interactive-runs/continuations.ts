@@ -174,7 +174,9 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       },
     );
 
-    test('reports that a workspace is too large to store, and starts the next sandbox with a notice instead of the files', async () => {
+    test('reports that a workspace is too large to store, and starts the next sandbox with a notice instead of the files', {
+      tags: 'long',
+    }, async () => {
       const runId = await system.createRun(block('head -c 8000000 /dev/urandom > big'), { config: runbook });
       await system.until(runId, gone);
       expect(await textOf(runId)).toContain('workspace_not_kept');
@@ -182,7 +184,9 @@ export const describeContinuations = (system: System, host: FakeGitHost) =>
       expect(await textOf(runId)).toContain('workspace_not_restored');
     });
 
-    test('begins the next run of a conversation with the files of the last run, or, if the next run has another environment, with a notice instead', async () => {
+    test('begins the next run of a conversation with the files of the last run, or, if the next run has another environment, with a notice instead', {
+      tags: 'long',
+    }, async () => {
       const runId = await system.createRun(block('echo kept-$((1+1)) > file; echo tool > ~/.tool'), {
         config: runbook,
       });

@@ -92,30 +92,38 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
         await afterSteps(runId, 3);
       });
 
-      test('continues a succeeded run in its old sandbox if that sandbox still waits for follow-ups', async () => {
-        const runId = await create('echo kept > file');
-        const first = await system.untilEnded(runId);
-        expect(first).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: true });
-        await followUp(runId, say('cat file; echo again-$((1+1))'));
-        const second = await afterSteps(runId, 2);
-        expect(second).toMatchObject({ state: 'SUCCEEDED', session_id: first.session_id });
-        const steps = await stepsOf(runId);
-        expect(steps[1]).toContain('again-2');
-        expect(steps[1]).toContain('kept');
-        await followUp(runId, '', 400);
-      });
+      test(
+        'continues a succeeded run in its old sandbox if that sandbox still waits for follow-ups',
+        async () => {
+          const runId = await create('echo kept > file');
+          const first = await system.untilEnded(runId);
+          expect(first).toMatchObject({ state: 'SUCCEEDED', is_sandbox_running: true });
+          await followUp(runId, say('cat file; echo again-$((1+1))'));
+          const second = await afterSteps(runId, 2);
+          expect(second).toMatchObject({ state: 'SUCCEEDED', session_id: first.session_id });
+          const steps = await stepsOf(runId);
+          expect(steps[1]).toContain('again-2');
+          expect(steps[1]).toContain('kept');
+          await followUp(runId, '', 400);
+        },
+        { tags: 'long' },
+      );
 
-      test('continues a cancelled run with its files in a new execution', async () => {
-        const runId = await create('echo kept-$((1+1)) > file; echo begun-$((1+1)); sleep 60');
-        await eventually('output', async () => (await stepsOf(runId).catch(() => [])).join('').includes('begun-2'));
-        await system.call('POST', `/agent/runs/${runId}/cancel`);
-        await followUp(runId, say('cat file; echo after-$((1+2))'));
-        const run = await afterSteps(runId, 2);
-        expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
-        const [before, after] = await stepsOf(runId);
-        expect(before).toContain('"state":"failed"');
-        for (const found of ['after-3', 'kept-2']) expect(after).toContain(found);
-      });
+      test(
+        'continues a cancelled run with its files in a new execution',
+        async () => {
+          const runId = await create('echo kept-$((1+1)) > file; echo begun-$((1+1)); sleep 60');
+          await eventually('output', async () => (await stepsOf(runId).catch(() => [])).join('').includes('begun-2'));
+          await system.call('POST', `/agent/runs/${runId}/cancel`);
+          await followUp(runId, say('cat file; echo after-$((1+2))'));
+          const run = await afterSteps(runId, 2);
+          expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
+          const [before, after] = await stepsOf(runId);
+          expect(before).toContain('"state":"failed"');
+          for (const found of ['after-3', 'kept-2']) expect(after).toContain(found);
+        },
+        { tags: 'long' },
+      );
     });
 
     test.each(kindsOfTurn(1))(
@@ -134,7 +142,9 @@ export const describeFollowUps = (system: System, models: FakeModels) =>
       },
     );
 
-    test('lets the sandboxes of ended runs wait without a slot, and ends the oldest ones if there are too many', async () => {
+    test('lets the sandboxes of ended runs wait without a slot, and ends the oldest ones if there are too many', {
+      tags: 'long',
+    }, async () => {
       const runIds: string[] = [];
       for (let n = 0; n < 6; n += 1) {
         const runId = await system.createRun('```sh\ntrue\n```', runbookThatStays);

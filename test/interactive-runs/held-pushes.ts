@@ -60,7 +60,9 @@ export const describeHeldPushes = (system: System, host: FakeGitHost) =>
       expect(run.blocked_on?.title).toContain(await branchAt('one'));
     });
 
-    test('an approval after the sandbox has ended lets a new sandbox push the same commit, without a second question', async () => {
+    test('an approval after the sandbox has ended lets a new sandbox push the same commit, without a second question', {
+      tags: 'long',
+    }, async () => {
       const runId = await start('two', { idle_timeout_minutes: 0.03 });
       const run = await blocked(runId);
       await system.until(runId, ({ is_sandbox_running: isRunning }) => isRunning === false);

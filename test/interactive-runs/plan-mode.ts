@@ -12,7 +12,7 @@ export const describePlanMode = (system: System) =>
         const writes = await system.createRun(say('echo a > made'), { mode: 'plan', config });
         const run = await system.untilEnded(writes);
         expect(run.state, JSON.stringify(run.status_message)).toBe('FAILED');
-        expect(run.status_message?.message).toContain('mode plan, which changes nothing, but made was changed');
+        expect(run.status_message?.message).toContain('mode plan, in which nothing may change, but made was changed');
         const reads = await system.createRun(say('ls -a'), { mode: 'plan', config });
         expect((await system.untilEnded(reads)).state).toBe('SUCCEEDED');
       });

@@ -143,7 +143,7 @@ export const describeMcp = (system: System, models: FakeModels) =>
       expect(await read(denied, 'conversation')).not.toContain('Echo: ping-43');
     });
 
-    test('can be managed by `bin/runyard mcp` without secrets on the command line', async () => {
+    test('can be managed by `bin/runyard mcp` without secrets on the command line', { tags: 'long' }, async () => {
       const env = { RUNYARD_BASE_URL: system.baseUrl(), RUNYARD_API_KEY: system.key };
       const mcp = async (args: readonly string[], input = '') => {
         const command = startCommand([runyard, 'mcp', ...args], { cwd: system.dataDir, env, input });

@@ -8,7 +8,7 @@ import type { System } from '../support/system.ts';
 
 export const describeModels = (system: System, models: FakeModels) =>
   describe('the system (language models)', () => {
-    test('an overloaded provider gets the request again, and the run succeeds', async () => {
+    test('an overloaded provider gets the request again, and the run succeeds', { tags: 'long' }, async () => {
       models.misbehave({ kind: 'status', status: 429, retryAfterSeconds: 1 }, 1);
       const run = await system.untilEnded(
         await system.createRun('Please run `echo ok`.', { config: { model_id: 'openai/gpt-5.2' } }),
@@ -16,7 +16,7 @@ export const describeModels = (system: System, models: FakeModels) =>
       expect(run.state, JSON.stringify(run.status_message)).toBe('SUCCEEDED');
     });
 
-    test('a run succeeds although a stream from the model is cut in the middle', async () => {
+    test('a run succeeds although a stream from the model is cut in the middle', { tags: 'long' }, async () => {
       models.misbehave({ kind: 'cut', afterPieces: 3 }, 1);
       const run = await system.untilEnded(
         await system.createRun('Please run `echo ok`.', { config: { model_id: 'anthropic/claude-opus-4-5' } }),

@@ -60,7 +60,7 @@ def _() -> None:
         "harness_auth_secrets": {"claude_auth_secret_name": "claude"},
         "inference_providers": {"aws": {"disabled": True}},
         "memory_stores": [{"uid": "store", "access": "read_only", "instructions": "Read it."}],
-        "runner_id": "runner",
+        "runner_id": environment.uid,
         "session_sharing": {"public_access": "VIEWER"},
     }
     created = agent.run(

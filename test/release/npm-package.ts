@@ -17,6 +17,7 @@ const programs = [
   'packages/cli/src/supervise/background-main.ts',
   'packages/service/src/main.ts',
   'packages/service/src/team/content-policy/pattern-worker.ts',
+  'packages/service/src/runs/results/schema-worker.ts',
   'packages/service/src/triggers/definitions/check-files-worker.ts',
   'packages/worker/src/main.ts',
 ];

@@ -207,7 +207,10 @@ export const describeEndToEnd = (system: System) =>
       await system.call('POST', `/agent/runs/${runId}/cancel`, undefined, 400);
     });
 
-    test('stores only a part of an output of 200 MB with invalid UTF-8, and reports the size of the whole output', async () => {
+    test('stores only a part of an output of 200 MB with invalid UTF-8, and reports the size of the whole output', {
+      tags: 'long',
+      timeout: 90_000,
+    }, async () => {
       const runId = await system.createRun(
         '```sh\nprintf "start \\377\\376 "; head -c 200000000 /dev/zero | tr "\\\\0" x; printf " end"\n```',
       );
@@ -218,9 +221,9 @@ export const describeEndToEnd = (system: System) =>
       expect(text).toContain('start \ufffd\ufffd');
       expect(text).toContain(' end');
       expect(text).toMatch(/200,?000,?0\d\d/);
-    }, 90_000);
+    });
 
-    test('runs a prompt of 1 MB and returns all of it', async () => {
+    test('runs a prompt of 1 MB and returns all of it', { tags: 'long' }, async () => {
       const prompt = `${'x'.repeat(1024 * 1024 - 40)}\n\`\`\`sh\necho ok\n\`\`\`\n`;
       const run = await system.untilEnded(await system.createRun(prompt));
       expect(run.state).toBe('SUCCEEDED');
@@ -251,7 +254,9 @@ export const describeEndToEnd = (system: System) =>
       expect(text).not.toContain(system.key);
     });
 
-    test('lowers the limits of a sandbox to the limits of its environment, and never raises them', async () => {
+    test('lowers the limits of a sandbox to the limits of its environment, and never raises them', {
+      tags: 'long',
+    }, async () => {
       const limits = { disk_mb: 64, processes: 100_000 };
       const { uid } = await system.call<{ uid: string }>(
         'POST',

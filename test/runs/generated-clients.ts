@@ -1,6 +1,6 @@
 /**
  * Tests clients that well-known generators make from the OpenAPI document. The clients create, read and list objects of a real
- * service. `bin/test` tests the client of one generator, and `bin/test-long` the clients of three generators.
+ * service.
  */
 import { execFile } from 'node:child_process';
 import { globSync } from 'node:fs';
@@ -9,7 +9,6 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { isLong } from '../support/long.ts';
 import { installNpmPackages, type NpmPackages } from '../support/npm-packages.ts';
 import { installPythonPackages, type PythonPackages } from '../support/python-packages.ts';
 import type { System } from '../support/system.ts';
@@ -17,8 +16,6 @@ import type { System } from '../support/system.ts';
 const run = promisify(execFile);
 const source = path.join(import.meta.dirname, '../generated-clients');
 const limitMs = 300_000;
-
-const notHere: PythonPackages = { kind: 'missing', reason: 'bin/test-long makes its client' };
 
 /** Makes artifacts of all types, whose schemas are the variants of a union. */
 const prompt = `\`\`\`sh
@@ -61,7 +58,7 @@ function namesIn(document: string): { readonly operations: string[]; readonly mo
 }
 
 export const describeGeneratedClients = (system: System) =>
-  describe('a generated client', () => {
+  describe('a generated client', { tags: 'long' }, () => {
     let node: NpmPackages;
     let python: PythonPackages;
     let pythonFolder: string;
@@ -79,7 +76,7 @@ export const describeGeneratedClients = (system: System) =>
       pythonFolder = await mkdtemp(path.join(tmpdir(), 'runyard-generated-'));
       [node, python] = await Promise.all([
         installNpmPackages(source),
-        isLong ? installPythonPackages(path.join(source, 'requirements.txt'), 11) : notHere,
+        installPythonPackages(path.join(source, 'requirements.txt'), 11),
       ]);
     }, limitMs);
     afterAll(async () => {
@@ -88,31 +85,27 @@ export const describeGeneratedClients = (system: System) =>
       await rm(pythonFolder, { recursive: true, force: true });
     });
 
-    test.runIf(isLong)(
-      'of openapi-python-client creates, reads and lists objects',
-      { timeout: limitMs },
-      async ({ skip }) => {
-        if (python.kind === 'missing') return skip(python.reason);
-        const cwd = pythonFolder;
-        await cp(source, cwd, { recursive: true });
-        await writeFile(path.join(cwd, 'openapi.json'), document);
-        await python.start(
-          [
-            ...['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json'],
-            ...['--meta', 'none', '--output-path', 'client', '--config', 'python.yaml'],
-          ],
-          { cwd },
-        );
-        // Compare the names, because the generator ends without an error even if it has left out parts of the document that it cannot read.
-        const { operations, models } = namesIn(document);
-        expect(modulesOf(path.join(cwd, 'client'), 'api/*/*.py')).toEqual(expect.arrayContaining(operations));
-        expect(modulesOf(path.join(cwd, 'client'), 'models/*.py')).toEqual(expect.arrayContaining(models));
-        const read = await python.start([path.join(cwd, 'drive.py')], { cwd, env: env() });
-        expect(JSON.parse(read)).toEqual({ ...expected, environment: 'python' });
-      },
-    );
+    test('of openapi-python-client creates, reads and lists objects', { timeout: limitMs }, async ({ skip }) => {
+      if (python.kind === 'missing') return skip(python.reason);
+      const cwd = pythonFolder;
+      await cp(source, cwd, { recursive: true });
+      await writeFile(path.join(cwd, 'openapi.json'), document);
+      await python.start(
+        [
+          ...['-m', 'openapi_python_client', 'generate', '--path', 'openapi.json'],
+          ...['--meta', 'none', '--output-path', 'client', '--config', 'python.yaml'],
+        ],
+        { cwd },
+      );
+      // Compare the names, because the generator ends without an error even if it has left out parts of the document that it cannot read.
+      const { operations, models } = namesIn(document);
+      expect(modulesOf(path.join(cwd, 'client'), 'api/*/*.py')).toEqual(expect.arrayContaining(operations));
+      expect(modulesOf(path.join(cwd, 'client'), 'models/*.py')).toEqual(expect.arrayContaining(models));
+      const read = await python.start([path.join(cwd, 'drive.py')], { cwd, env: env() });
+      expect(JSON.parse(read)).toEqual({ ...expected, environment: 'python' });
+    });
 
-    const all = [
+    const generators = [
       {
         name: 'openapi-typescript',
         generator: 'openapi-typescript',
@@ -126,7 +119,6 @@ export const describeGeneratedClients = (system: System) =>
         driver: 'hey-api',
       },
     ];
-    const generators = isLong ? all : all.slice(0, 1);
 
     /**
      * Resolves when the clients are generated and compiled together with the programs that use them, so that the types must fit. This
@@ -137,7 +129,6 @@ export const describeGeneratedClients = (system: System) =>
     const compile = async (folder: string): Promise<void> => {
       const start = (command: string, args: readonly string[]) => run(command, [...args], { cwd: folder, env: env() });
       await writeFile(path.join(folder, 'openapi.json'), document);
-      for (const { driver } of all.slice(generators.length)) await rm(path.join(folder, `drive-${driver}.ts`));
       for (const each of generators) await start(path.join(folder, 'node_modules/.bin', each.name), each.arguments);
       await start(path.resolve(import.meta.dirname, '../../node_modules/.bin/tsc'), []).catch(
         (error: { stdout?: string }) => {

@@ -9,7 +9,7 @@ from typing import Any
 
 import schemathesis
 
-RUNS_ALL_CASES = os.environ.get("SCHEMATHESIS_ALL_CASES") == "1"
+RUNS_ALL_CASES = os.environ.get("TEST_LONG") == "1"
 
 kept: Counter[tuple[str, str, str]] = Counter()
 """Cases that were kept, by operation, mode and phase. Mode: whether the request fits its schema."""

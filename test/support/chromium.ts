@@ -1,4 +1,4 @@
-/** Starts the Chromium of the machine, with options that prevent its own requests to the internet. */
+/** Starts the Chromium of the machine, with options that turn off Chromium's own requests to the internet. */
 import { existsSync } from 'node:fs';
 import { type Browser, chromium } from 'playwright-core';
 

@@ -18,7 +18,7 @@ export function endCommands(): void {
     try {
       process.kill(-(child.pid ?? 0), 'SIGKILL');
     } catch {
-      // It ended meanwhile.
+      // The command ended meanwhile.
     }
   }
   running.clear();

@@ -19,7 +19,7 @@ export interface TestEngine extends AsyncDisposable {
   readonly engine: Engine;
   /** Address of the engine, in the form of `RUNYARD_DOCKER_HOST`. */
   readonly host: string;
-  /** Process id of the engine, whose network namespace the engine's networks are in. */
+  /** Process id of the engine. The engine's networks are in the network namespace of this process. */
   readonly pid: number;
   /** Makes an image of a folder. `changes` are lines of a Dockerfile. */
   makeImage(name: string, folder: string, changes?: readonly string[]): Promise<void>;

@@ -20,8 +20,8 @@ export interface CountingServer {
   /** Sends a statement that is not counted. */
   query<Row extends object>(text: string, values?: readonly unknown[]): Promise<Row[]>;
   /**
-   * Counts what happens while `work` runs and until the work that it leaves behind is done. Subtracts what happens in the same time without
-   * work, measured before.
+   * Counts during `work`, and then until the background work that it caused is done. Subtracts the counts of an idle system over the same
+   * time, which were measured before.
    */
   count(work: () => Promise<void>): Promise<Counts>;
   stop(): Promise<void>;
@@ -34,8 +34,8 @@ const settings = `
   ALTER SYSTEM SET autovacuum = off`;
 
 /**
- * Time for which the counts of idle programs are taken, and for which work in the background may follow the work of a test, in milliseconds.
- * A connection of PostgreSQL reports its counts at the latest after 10 s without statements.
+ * Duration of the measurement of idle programs, and of the wait for background work after a test, in milliseconds. It is longer than 10 s,
+ * because a connection of PostgreSQL may report its counts only after 10 s without statements.
  */
 const idleMs = 11_500;
 
@@ -50,7 +50,7 @@ export async function startCountingServer(): Promise<CountingServer> {
   await setup.end();
   await first.stop();
   const server = await start();
-  // In another database, so that the statements and commits of this connection are not among the counted ones.
+  // Use another database, so that the statements and commits of this connection are not counted.
   const outside = await connect(server.url, 'template1');
   await outside.query('CREATE EXTENSION pg_stat_statements');
   const inside = await connect(server.url);

@@ -29,15 +29,18 @@ const findHiddenOrder = `(() => {
   return found;
 })()`;
 
-/** Returns the places where the page shows U+202E itself, which reverses the text after it, instead of a mark. */
+/**
+ * Returns the places where the page contains the character U+202E instead of a visible mark for it. This character reverses the text after
+ * it.
+ */
 export const hiddenOrder = (page: Page): Promise<string[]> => page.evaluate<string[]>(findHiddenOrder);
 
 /** Script for the page. Finds links and buttons of which a part is right of the window or right of the navigation. */
 const findTooWide = `(() => {
-  const side = document.querySelector('nav.side')?.getBoundingClientRect().right ?? 0;
+  const side = document.querySelector('nav[aria-label=Main]')?.getBoundingClientRect().right ?? 0;
   return [...document.querySelectorAll('a, button')].flatMap((element) => {
     const { right, width } = element.getBoundingClientRect();
-    const limit = element.closest('nav.side') ? side : innerWidth;
+    const limit = element.closest('nav[aria-label=Main]') ? side : innerWidth;
     return width > 0 && right > limit + 1 ? [location.pathname + ' too wide: ' + element.textContent.slice(0, 80)] : [];
   });
 })()`;

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import type { TimelineEventType } from '@runyard/contract/runs/timeline';
 import type { Assignment } from '../../packages/service/src/runs/executions/queue/assign.ts';
 import { appendTimelineEvent } from '../../packages/service/src/runs/executions/timeline/timeline.ts';
+import { recordPullRequestEvent } from '../../packages/service/src/runs/files/artifacts/pull-requests.ts';
 import { switchModel } from '../../packages/service/src/runs/runs/model-in-use.ts';
 import { recordUsage } from '../../packages/service/src/team/usage/record-usage.ts';
 import type { TestService } from '../../packages/service/test/service.ts';
@@ -208,7 +209,9 @@ export async function startFullRun(service: TestService): Promise<ActedAgent> {
   await useUnpricedModel(service, child.run_id, randomUUID());
   await useUnpricedModel(service, runId, executionId);
   await agent.artifact('PLAN', { title: 'Round tax per invoice', content: '# Steps' });
-  await agent.artifact('PULL_REQUEST', { url: 'https://github.com/acme/billing/pull/4824', branch: 'tax' });
+  const url = 'https://github.com/acme/billing/pull/4824';
+  await agent.artifact('PULL_REQUEST', { url, branch: 'tax' });
+  await mergePullRequest(service, runId, url);
   await agent.artifact('FILE', { filename: 'report.md', mime_type: 'text/plain' }, 'The **report** <b>as text</b>');
   await agent.artifact('FILE', { filename: 'page.html', mime_type: 'text/plain' }, '<html><script>a()</script></html>');
   await agent.artifact('FILE', { filename: 'chart.png', mime_type: 'text/plain' }, onePixel);
@@ -218,4 +221,24 @@ export async function startFullRun(service: TestService): Promise<ActedAgent> {
     [runId, JSON.stringify(withheld)],
   );
   return agent;
+}
+
+/** Records the events of a pull request that a person has reviewed and merged. */
+async function mergePullRequest({ deps: { db } }: TestService, runId: string, url: string): Promise<void> {
+  const [run] = await db.query<{ team_id: string }>('SELECT team_id FROM runs WHERE id = $1', [runId]);
+  const at = '2026-01-02T03:04:05Z';
+  const headSha = 'a'.repeat(40);
+  const sizes = { additions: 10, deletions: 2, changedFiles: 1, commits: 1 };
+  const seen = { author: 'acme[bot]', openedAt: at, closedAt: null, changedAt: at, headSha, sizes } as const;
+  const checkSuite = { id: 1, app: 'GitHub Actions', head_sha: headSha, conclusion: 'failure', completed_at: at };
+  const maya = { url, isPerson: true, login: 'maya' } as const;
+  const merged = { ...seen, state: 'merged', mergedAt: at, mergedBy: { login: 'maya', isPerson: true } } as const;
+  const open = { ...seen, state: 'open', mergedAt: null, mergedBy: null } as const;
+  for (const event of [
+    { ...maya, kind: 'opened', isPerson: false, login: 'acme[bot]', seen: open },
+    { ...maya, kind: 'checks_completed', isPerson: false, seen: null, checkSuite },
+    { ...maya, kind: 'review_approved', seen: null },
+    { ...maya, kind: 'pr_action', seen: merged },
+  ] as const)
+    await recordPullRequestEvent(db, run?.team_id ?? '', { ...event, guid: event.kind });
 }

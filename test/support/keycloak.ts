@@ -68,6 +68,8 @@ async function install(folder: string): Promise<void> {
   const words = [`${plugin}:unpack`, `-Dartifact=${artifact}`, `-DoutputDirectory=${folder}`];
   await run('mvn', ['-B', '-q', `-Dmaven.repo.local=${repository}`, ...words], {
     timeout: limitMs,
+    // Without a project, the plugin writes a marker file into the folder in which Maven works.
+    cwd: folder,
   });
   const hash = createHash('sha256');
   const parts = ['org/keycloak/keycloak-quarkus-dist', keycloakVersion, `keycloak-quarkus-dist-${keycloakVersion}.zip`];

@@ -1,8 +1,7 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { test } from 'vitest';
+import { type TestOptions, test } from 'vitest';
 import { isLong } from './long.ts';
 
-/** A runbook. */
 export const runbook = { model_id: 'runbook' } as const;
 /** The AI SDK loop against a fake model. */
 export const oneModel = { model_id: 'anthropic/claude-opus-4-5' } as const;
@@ -25,11 +24,11 @@ export const kindsOfTurn = (turn: number) =>
  * Returns a replacement of `test` for the suite of one kind. It adds a test only if the test runs with this kind (`kindsOfTurn`). In
  * `bin/test`, the first test runs with a model.
  */
-export function testsOfKind(kind: string): (name: string, run: () => Promise<void>) => void {
+export function testsOfKind(kind: string): (name: string, run: () => Promise<void>, options?: TestOptions) => void {
   let turn = 0;
-  return (name, run) => {
+  return (name, run, options = {}) => {
     turn += 1;
-    if (kindsOfTurn(turn).some((each) => each.kind === kind)) test(name, run);
+    if (kindsOfTurn(turn).some((each) => each.kind === kind)) test(name, options, run);
   };
 }
 

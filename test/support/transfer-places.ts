@@ -11,8 +11,9 @@ import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach } from 'vitest';
 import type { BlobStore } from '../../packages/service/src/platform/store/blobs/blobs.ts';
 import { openFolderBlobs } from '../../packages/service/src/platform/store/blobs/folder-blobs.ts';
-import { type Database, openDatabase } from '../../packages/service/src/platform/store/database/database.ts';
+import type { Database } from '../../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../../packages/service/src/platform/store/database/log.ts';
+import { openDatabase } from '../../packages/service/src/platform/store/database/open-database.ts';
 import { migrateDatabase } from '../../packages/service/src/platform/store/migrations/migrate.ts';
 import { createEmptyDatabase, createTestDatabase } from '../../packages/service/test/database.ts';
 

@@ -7,8 +7,8 @@
 import { randomUUID } from 'node:crypto';
 import { writeSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
-import { openDatabase } from '../../packages/service/src/platform/store/database/database.ts';
 import { silentLog } from '../../packages/service/src/platform/store/database/log.ts';
+import { openDatabase } from '../../packages/service/src/platform/store/database/open-database.ts';
 import { startEmbeddedPostgres } from '../../packages/service/src/platform/store/embedded/start.ts';
 
 const folder = process.argv[2] ?? '';

@@ -9,7 +9,7 @@ import { isSeparateSandbox, openRunFolders, type RunFolders } from './workspace/
 
 /**
  * Runs the program inside the sandbox. `agent run …` runs one execution; `harness-support …` reports the end of that execution for the
- * worker that started the agent; `report-artifact …`, `child-run …` and `pull-request …` are commands for programs in the sandbox. Each
+ * worker that started the agent; `report-artifact …`, `child-run …`, `pull-request …` and `github-answer …` are commands for programs in the sandbox. Each
  * command loads only the modules that it needs.
  */
 async function main(argv: readonly string[]): Promise<number> {
@@ -39,13 +39,21 @@ async function main(argv: readonly string[]): Promise<number> {
       const { childRunCommand } = await import('./sandbox-commands/child-run.ts');
       return await childRunCommand(rest, process.env, process.stdin);
     }
+    case 'github-answer': {
+      const { githubAnswerCommand } = await import('./sandbox-commands/github-answer.ts');
+      return await githubAnswerCommand(rest, process.env, process.stdin);
+    }
+    case 'run-server': {
+      const { runServerCommand } = await import('./sandbox-commands/run-server.ts');
+      return await runServerCommand(rest, process.env, process.stdin, process.stdout);
+    }
     case 'mcp-server': {
       const { mcpServerCommand } = await import('./sandbox-commands/mcp-server.ts');
       return await mcpServerCommand(rest);
     }
     default:
       process.stderr.write(
-        'Usage: agent run --task-id ID --server-root-url URL [flags of the worker protocol]\n       agent harness-support report-shutdown\n       agent report-artifact PATH\n       agent child-run start|await|list|cancel|message\n       agent pull-request [--title TEXT]\n',
+        'Usage: agent run --task-id ID --server-root-url URL [flags of the worker protocol]\n       agent harness-support report-shutdown\n       agent report-artifact PATH\n       agent child-run start|await|list|cancel|message\n       agent pull-request [--title TEXT]\n       agent github-answer TOOL JSON\n',
       );
       return 2;
   }

@@ -10,9 +10,9 @@ const notOfCommands = ['/proc', '/sys'];
 
 /**
  * Opens a regular file that a command of the run or the model names. Does not wait for a named pipe. Refuses files below /proc and /sys,
- * through links too: the agent's process opens the file, so there it could read what the kernel hides from the commands, such as the
- * agent's own memory map. `follows` is false if the last segment of the path must not be a link. Throws an error with the code of the
- * system, or with a message that begins with the path.
+ * also if a link leads to them. The agent's process opens the file, so such a file could show data that the kernel hides from the commands,
+ * such as the agent's own memory map. `follows` is false if the last segment of the path must not be a link. Throws an error with the code
+ * of the system, or with a message that begins with the path.
  */
 export async function openRegularFile(path: string, { follows }: { readonly follows: boolean }): Promise<OpenFile> {
   const file = await open(path, constants.O_RDONLY | constants.O_NONBLOCK | (follows ? 0 : constants.O_NOFOLLOW));

@@ -95,7 +95,7 @@ describe('artifacts', () => {
 
   test('are uploaded again after a failed upload', async () => {
     let failures = 0;
-    await start(sh('head -c 300000 /dev/zero > big; report-artifact big'), {
+    await start(sh('head -c 300000 /dev/zero > big; report-artifact big; rm big'), {
       prepare: (fake) => {
         fake.fault = ({ method }) => (method === 'PUT' && failures++ === 0 ? { status: 500 } : undefined);
       },

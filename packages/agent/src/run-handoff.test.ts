@@ -69,8 +69,18 @@ describe('a snapshot', () => {
     ]);
   });
 
-  test('is not sent by a run without changes', async () => {
-    await start(sh('echo just a file > file'));
+  test('has the files of a workspace without git repositories, and each file once', async () => {
+    await start(sh('mkdir docs; echo a > docs/report.md; echo b > fix.patch; echo c > c; report-artifact handoff c'));
+    await ended();
+    expect(fake.snapshots[0]?.files.map(({ filename, mime_type }) => [filename, mime_type])).toEqual([
+      ['c', 'application/octet-stream'],
+      ['docs-report.md', 'text/markdown'],
+      ['fix.patch', 'text/plain'],
+    ]);
+  });
+
+  test('is not sent by a run without changes and files', async () => {
+    await start(sh('true'));
     await ended();
     expect(fake.snapshots).toEqual([]);
   });

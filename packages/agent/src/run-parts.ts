@@ -1,9 +1,12 @@
+import { dirname } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import { maxSnapshotFiles } from '@runyard/contract/limits';
 import { openAgentSocket } from './agent-socket/socket.ts';
 import { createApprovals } from './approvals/approvals.ts';
 import type { ArtifactRequest } from './artifacts/report.ts';
+import type { RunChecks } from './checks/run-checks.ts';
 import type { NetworkAccess } from './egress/forwarder.ts';
+import type { AnswerOnGithub } from './github-answers/answer.ts';
 import type { GrantedSecrets } from './granted-secrets/granted-secrets.ts';
 import { changesReporter } from './handoff/changes-reporter.ts';
 import { handoffFiles } from './handoff/handoff-files.ts';
@@ -13,6 +16,8 @@ import { turnProgress } from './harness/turn-progress.ts';
 import { runMcp } from './mcp/servers.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
+import { resultFileVariable, returnsResult, runServerName } from './results/prompt-text.ts';
+import type { RunResult, SubmitValue } from './results/run-result.ts';
 import { type OrchestratingRunTree, runTree } from './run-tree/tree.ts';
 import type { ServiceClient } from './service/client.ts';
 import { Superseded } from './service/errors.ts';
@@ -88,12 +93,58 @@ export async function openRunParts(options: RunPartsOptions) {
       if (answer.ok) pullRequests.markReported(answer.url);
       return answer;
     },
+    result: async (value) => await submitResult(value),
+    github: async (tool, input, gone) => await answerOnGithub(tool, input, gone),
+    describe: async (names) => (await import('./github-answers/answer.ts')).describeGithubTools(names),
     tree: async (request, gone) => {
       if (tree === undefined) return { ok: false, message: 'the run has not begun' };
       const { answerTreeRequest } = await import('./run-tree/requests.ts');
       return await answerTreeRequest(tree, request, AbortSignal.any([gone, stop.signal]));
     },
   });
+  const answerOnGithub: AnswerOnGithub = async (tool, input, gone) => {
+    const answers = await import('./github-answers/answer.ts');
+    return await answers.answerOnGithub(client, reporting.signal)(tool, input, gone);
+  };
+  /** Names of the tools that belong to the run itself. Empty until the task has arrived. */
+  let ownTools: readonly string[] = [];
+  /** The result of the run. Undefined until the task has arrived, and if the run returns none. */
+  let result: RunResult | undefined;
+  const openResult = async (task: AgentTask): Promise<RunResult | undefined> => {
+    ownTools = [
+      ...(returnsResult(task) ? ['submit_result'] : []),
+      ...Object.keys(task.environment?.config.github_tools ?? {}),
+    ];
+    if (result !== undefined || !returnsResult(task)) return result;
+    const { runResult } = await import('./results/run-result.ts');
+    result = runResult({
+      client,
+      folder: dirname(socket.path),
+      reportArtifact,
+      turn: () => position.turn,
+      signal: reporting.signal,
+    });
+    addToEnv({ [resultFileVariable]: result.file });
+    return result;
+  };
+  let checks: RunChecks | undefined;
+  const openChecks = async (task: AgentTask): Promise<RunChecks | undefined> => {
+    if (checks !== undefined || (task.agent_config.checks ?? []).length === 0) return checks;
+    const { runChecks } = await import('./checks/run-checks.ts');
+    checks = runChecks({
+      task,
+      workspace,
+      env,
+      client,
+      emit: reporter.emit,
+      handedOff: handoff.list,
+      turn: () => position.turn,
+      onChangesChecked: saver.keepSnapshot,
+    });
+    return checks;
+  };
+  const submitResult: SubmitValue = async (value) =>
+    (await result?.submit(value)) ?? { ok: false, message: 'this run returns no result' };
   const env: Record<string, string | undefined> = {
     ...options.env,
     ...egress?.variables,
@@ -131,8 +182,9 @@ export async function openRunParts(options: RunPartsOptions) {
     onWait: () => void saver.save(position.turn),
     onWaitEnd: () => saver.abort(),
   });
+  const agentProgram = [process.execPath, process.argv[1] ?? ''] as const;
   const mcp = runMcp({
-    agentProgram: [process.execPath, process.argv[1] ?? ''],
+    agentProgram,
     connection: client.connection,
     workspace,
     env,
@@ -140,8 +192,24 @@ export async function openRunParts(options: RunPartsOptions) {
     startTimeoutMs: options.harnessStartMs,
   });
   const services = deferredServices();
+  /** The MCP servers that the harness starts: those of the run, and the server for the run's own tools. */
+  const forHarness = () => {
+    if (ownTools.length === 0) return mcp.forHarness;
+    const [command, ...args] = agentProgram;
+    const own = { RUNYARD_AGENT_SOCKET: socket.path };
+    return [...mcp.forHarness, { name: runServerName, command, args: [...args, 'run-server', ...ownTools], env: own }];
+  };
   const harness = executionHarness({
-    mcp,
+    mcp: {
+      get tools() {
+        return mcp.tools;
+      },
+      get forHarness() {
+        return forHarness();
+      },
+    },
+    submitResult,
+    answerOnGithub,
     services: services.processes,
     client,
     secrets,
@@ -177,6 +245,8 @@ export async function openRunParts(options: RunPartsOptions) {
     pullRequests,
     record,
     treeOf,
+    openResult,
+    openChecks,
     socket,
     egress,
     network,

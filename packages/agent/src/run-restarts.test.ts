@@ -54,7 +54,7 @@ describe('a harness that dies between turns', () => {
     const heard = fake.finished.map(({ summary }) => JSON.parse(/I remember (".*")\n/.exec(summary)?.[1] ?? '""'));
     expect(heard[0]).toBe('The base.\n\nRemember 42.');
     expect(heard[1]).toMatch(
-      /^The base\.\n\nYou go on .*<conversation>\n## user\nRemember 42\.\n\n## assistant\nI remember .*<\/conversation>.*\n\nWhat was it\?$/s,
+      /^The base\.\n\nYou continue .*<conversation>\n## user\nRemember 42\.\n\n## assistant\nI remember .*<\/conversation>.*\n\nWhat was it\?$/s,
     );
     expect(heard[2]).toMatch(/Remember 42\..*What was it\?.*<\/conversation>.*\n\nAnd now\?$/s);
     expect(of('notice').map(({ name }) => name)).toEqual(['harness_restarted', 'harness_restarted']);

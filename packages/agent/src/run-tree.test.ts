@@ -76,7 +76,11 @@ describe('the command child-run', () => {
         },
       },
       { call: 'POST /child-runs', query: '', body: { prompt: 'Do two.\n' } },
-      { call: 'GET /child-runs', query: 'until=all&wait_ms=5000&run_ids=a&run_ids=b', body: {} },
+      {
+        call: 'GET /child-runs',
+        query: expect.stringMatching(/^until=all&wait_ms=[1-5]\d{3}&run_ids=a&run_ids=b$/),
+        body: {},
+      },
       { call: 'GET /child-runs', query: '', body: {} },
       { call: 'POST /child-runs/a/cancel', query: '', body: {} },
       { call: 'POST /messages', query: '', body: { run_id: 'lead', message: 'On it.' } },
@@ -128,7 +132,7 @@ describe('the command child-run', () => {
     ['an unknown flag', 'child-run list --colour', 2, 'Unknown option'],
     ['a time that is none', 'child-run await --timeout soon', 2, 'number of seconds'],
     ['too many messages', 'child-run message a b', 1, 'too often'],
-    ['a message to a parent that is not there', 'child-run message parent b', 1, 'works for no other'],
+    ['a message to a parent that is not there', 'child-run message parent b', 1, 'has no parent'],
   ])('gives the reason of the error for %s', async (_what, command, code, reason) => {
     await start(sh(command), {
       prepare: (service) => {

@@ -88,7 +88,7 @@ function testBin(workspace: string): string {
   const cache = Object.entries({ ...compiledCode(), [keepCodeVariable]: '1' })
     .map(([name, folder]) => `export ${name}='${folder}'\n`)
     .join('');
-  for (const name of ['report-artifact', 'child-run', 'pull-request']) {
+  for (const name of ['report-artifact', 'child-run', 'pull-request', 'github-answer']) {
     const shim = join(bin, name);
     writeFileSync(shim, `#!/bin/sh\n${cache}exec '${process.execPath}' '${main}' ${name} "$@"\n`);
     chmodSync(shim, 0o755);

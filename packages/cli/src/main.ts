@@ -1,8 +1,8 @@
-/** The runyard command. `command-list.ts` lists its subcommands; each is declared and implemented in a module of commands/. */
+/** The runyard command. `command-list.ts` lists its subcommands; each is declared and implemented in a folder of commands/. */
 import { productVersion } from '@runyard/system/product-version';
 import { Command, CommanderError, Help, Option } from 'commander';
-import { addCommands } from './add-commands.ts';
-import { explainUsageErrors, showHelpOf } from './usage-errors.ts';
+import { addCommands } from './program/add-commands.ts';
+import { explainUsageErrors, showHelpOf } from './program/usage-errors.ts';
 
 const program = new Command('runyard')
   .description('Run AI agents in sandboxes on your own machine.')
@@ -15,9 +15,9 @@ const program = new Command('runyard')
     `
 Settings are environment variables: docs/settings.md.
 
-  bin/runyard run examples/hello.md          the first run; starts all programs
-  bin/runyard up                             start all programs in the foreground, show address and key
-  bin/runyard doctor                         check this machine, and say how to fix problems`,
+  bin/runyard run examples/hello.md   the first run; starts all programs
+  bin/runyard up                      start all programs, show address and key
+  bin/runyard doctor                  check this machine, say how to fix problems`,
   );
 
 const list = addCommands(program, explainUsageErrors);
@@ -34,9 +34,9 @@ program
 program.hook('preSubcommand', (_, command) => list.load(command));
 program.hook('preAction', async (_, command) => {
   const { envFile, inUnit } = program.opts<{ readonly envFile?: string; readonly inUnit?: true }>();
-  if (envFile !== undefined) (await import('./env-file.ts')).addEnvFile(envFile);
+  if (envFile !== undefined) (await import('./context/env-file.ts')).addEnvFile(envFile);
   else if (inUnit === undefined && list.isForUnit(command))
-    await (await import('./installed-units.ts')).continueInUnit();
+    await (await import('./machine/installed-units.ts')).continueInUnit();
 });
 // For the help, takes the options and arguments of commands from the command list, because the modules of the commands are not loaded. The
 // help is configured after all commands were added, because a command that is added later would inherit this configuration.
@@ -55,7 +55,7 @@ try {
 } catch (error) {
   if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
   else {
-    const { reportFailure } = await import('./report-failure.ts');
+    const { reportFailure } = await import('./program/report-failure.ts');
     process.exitCode = reportFailure(error);
   }
 }

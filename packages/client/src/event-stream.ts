@@ -19,7 +19,7 @@ export class UnreadableStream extends Error {}
 /** Longest accepted time. Longer times are ignored, because a timer can wait at most 2^31 ms. */
 const longestRetryMs = 999_999_999;
 
-/** Most characters of one block. The events of the service are much smaller. */
+/** Maximum number of characters in one block. The events of the service are much smaller. */
 const maxBlockCharacters = 16 * 1024 * 1024;
 
 /**

@@ -22,7 +22,7 @@ export function watchSilence(ms: number): Silence {
   };
 }
 
-/** Most bytes of a body that is read as a whole. The answers of the service are much smaller. */
+/** Maximum size of a body that is read as a whole. The answers of the service are much smaller. */
 const maxBodyBytes = 256 * 1024 * 1024;
 
 /** Reads a body as text and calls `heard` for each chunk. Throws if the body is cut, or has more than 268,435,456 bytes. */

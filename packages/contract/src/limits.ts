@@ -4,6 +4,37 @@
 export const maxPromptBytes = 1024 * 1024;
 /** Maximum number of bytes of the body of a request that starts or continues a run. */
 export const maxRequestBodyBytes = 64 * 1024 * 1024;
+/** Maximum number of bytes of an output schema as JSON. */
+export const maxOutputSchemaBytes = 64 * 1024;
+/** Maximum number of levels of an output schema. */
+export const maxOutputSchemaDepth = 32;
+/** Maximum number of bytes of a result that is part of answers about its run. A larger result is an artifact. */
+export const maxResultBytes = 256 * 1024;
+/** Maximum number of bytes of a result that is an artifact. */
+export const maxResultArtifactBytes = 8 * 1024 * 1024;
+/** Number of times that a result that does not fit goes back to the agent in one turn. */
+export const maxResultAttempts = 3;
+/** Maximum number of checks of a run. */
+export const maxChecks = 20;
+/** Maximum number of characters of the command of a check. */
+export const maxCheckCommandLength = 10_000;
+/** Seconds that the command of a check may take: at most, and if the check sets no limit. */
+export const maxCheckSeconds = 3_600;
+export const usualCheckSeconds = 600;
+/** Number of times that a failed check goes back to the agent in one turn: at most, and if the configuration sets none. */
+export const maxCheckAttempts = 5;
+export const usualCheckAttempts = 2;
+/** Maximum number of runs that repeat a failed run, and the longest wait before each, in seconds. */
+export const maxRetries = 5;
+export const maxRetryBackoffSeconds = 24 * 3600;
+/** Maximum number of failed runs of a tree that one request repeats. */
+export const maxFailedReruns = 100;
+/** Maximum number of trusted paths of a check. */
+export const maxTrustedPaths = 100;
+/** Maximum number of repositories whose base commits an agent reports. */
+export const maxBaseCommits = 20;
+/** Maximum number of bytes of a check's output in the timeline and in messages. */
+export const maxCheckOutputBytes = 8 * 1024;
 /** Maximum number of attachments of one prompt or follow-up. */
 export const maxAttachments = 5;
 /** Maximum number of attachments that one follow-up may name, and of files that one request may upload as attachments. */
@@ -16,6 +47,9 @@ export const maxPreparedOfTeam = 200;
 export const maxAttachmentBytes = 10 * 1024 * 1024;
 /** Maximum number of follow-ups of a run that wait until the agent takes them. */
 export const maxWaitingFollowups = 100;
+
+/** Number of characters of a waiting follow-up that the answer about its run has. */
+export const waitingMessageLength = 2000;
 /** Maximum number of keys of a run's metadata. */
 export const maxMetadataKeys = 20;
 /** Maximum number of metadata pairs in the filter of a list or a subscription. */
@@ -26,6 +60,18 @@ export const maxFactoryFilters = 50;
 export const maxRunIdFilters = 100;
 /** Maximum number of saved views of a person in a team. */
 export const maxSavedViews = 50;
+/** Maximum number of notifications in one request that marks them. */
+export const maxMarkedNotifications = 100;
+/** Maximum number of notifications of a person that a count counts. A person with this many gets no further ones of failed runs. */
+export const maxCountedNotifications = 1_000;
+/** Maximum number of rules of a schedule, an automation or a budget that name whom to notify. */
+export const maxNotifyRules = 10;
+/** Maximum number of people and subscriptions that such a rule names. */
+export const maxNotifyTargets = 20;
+/** Maximum number of failed runs in a row that such a rule names. */
+export const maxNotifyTimes = 50;
+/** Number of days after which a notification is deleted. */
+export const notificationDays = 90;
 /** Maximum number of creators in the filter `creator` of a list. */
 export const maxCreatorFilters = 20;
 
@@ -87,6 +133,8 @@ export const shareOfRole = { owner: 1, admin: 0.5, member: 0.25, viewer: 0.05 } 
 export const reserveForOwners = 0.1;
 /** Maximum number of API keys of a team, expired ones included. */
 export const maxKeys = 1_000;
+/** Maximum number of passkeys of a person. */
+export const maxPasskeys = 20;
 /** Maximum number of teams that one person is in. */
 export const maxTeamsOfPerson = 1_000;
 /** Maximum number of people in a team. */
@@ -130,6 +178,12 @@ export const maxMcpServers = 100;
 export const maxMcpServersOfRun = 20;
 /** Maximum number of credentials of code hosts of a team, and of each person in the team. */
 export const maxCodeHostCredentials = 50;
+/** Maximum number of GitHub Apps of a team. */
+export const maxGithubApps = 10;
+/** Maximum number of installations of GitHub Apps that a team has claimed. */
+export const maxGithubInstallations = 100;
+/** Maximum number of bytes of an event of a GitHub App. GitHub sends no larger ones. */
+export const maxGithubEventBytes = 25 * 1024 * 1024;
 /** Maximum number of patterns of protected branches of an environment. */
 export const maxProtectedBranches = 50;
 /** Maximum number of branches that one push may update. */
@@ -281,10 +335,27 @@ export const maxDefinitionYamlTotalBytes = 512 * 1024;
 export const maxDefinitionYamlValues = 20_000;
 /** Maximum number of agents of a factory. */
 export const maxFactoryAgents = 50;
+/** Maximum number of automations that name one schedule of the team in `schedule_ids`. */
+export const maxListeners = 100;
 /** Maximum number of automations of a factory. */
 export const maxFactoryAutomations = 100;
 /** Maximum number of webhooks of a factory. */
 export const maxFactoryWebhooks = 20;
+/** Maximum number of environments that a factory definition has. */
+export const maxFactoryEnvironments = 20;
+/** Maximum number of variables of a factory definition. */
+export const maxDefinitionVariables = 100;
+/** Maximum number of characters of the value of a variable of a factory definition. */
+export const maxDefinitionVariableLength = 1_000;
+/** Maximum number of versions of a definition that are kept for each factory. */
+export const maxDefinitionVersions = 100;
+/** Maximum number of bytes of all files of a version of a definition that is kept. */
+export const maxDefinitionVersionBytes = 4 * 1024 * 1024;
+/** Maximum number of starts of an automation by the moves of one task in an hour. */
+export const maxStartsOfTask = 20;
+
+/** Largest value of `own_pull_request.max_starts`. */
+export const maxStartsOfPullRequest = 20;
 /** Maximum number of runners of a factory. */
 export const maxFactoryRunners = 50;
 /** Maximum number of repositories of a factory. */

@@ -3,6 +3,7 @@
  * from it.
  */
 
+import { freshCheckRoutes } from './agent/fresh-checks.ts';
 import { harnessRoutes } from './agent/routes.ts';
 import { automationRoutes } from './automations/routes.ts';
 import { teamTriggerRoutes } from './automations/team-routes.ts';
@@ -10,6 +11,7 @@ import { environmentGuestRoutes } from './environments/guest-routes.ts';
 import { environmentRoutes } from './environments/routes.ts';
 import { factoryRoutes } from './factories/routes.ts';
 import { factoryTaskRoutes } from './factories/task-routes.ts';
+import { inboxRoutes } from './inbox/routes.ts';
 import { acceptanceRoutes } from './runs/acceptance-routes.ts';
 import { artifactRoutes } from './runs/artifact-routes.ts';
 import { childRunRoutes } from './runs/child-run-routes.ts';
@@ -24,9 +26,12 @@ import { auditRoutes } from './team/audit-routes.ts';
 import { budgetRoutes } from './team/budget-routes.ts';
 import { codeHostRoutes } from './team/code-host-routes.ts';
 import { eventSubscriptionRoutes } from './team/event-subscription-routes.ts';
+import { githubRoutes } from './team/github-routes.ts';
 import { agentIdentityRoutes } from './team/identity-routes.ts';
 import { keyRoutes } from './team/key-routes.ts';
 import { mcpServerRoutes } from './team/mcp-server-routes.ts';
+import { modelProviderRoutes } from './team/model-provider-routes.ts';
+import { passkeyRoutes } from './team/passkey-routes.ts';
 import { teamRoutes } from './team/routes.ts';
 import { savedViewRoutes } from './team/saved-view-routes.ts';
 import { searchRoutes } from './team/search-routes.ts';
@@ -45,10 +50,13 @@ export const routes = {
   ...scheduleRoutes,
   ...environmentGuestRoutes,
   ...codeHostRoutes,
+  ...githubRoutes,
   ...keyRoutes,
   ...secretRoutes,
   ...acceptanceRoutes,
+  ...inboxRoutes,
   ...browserSessionRoutes,
+  ...passkeyRoutes,
   ...teamRoutes,
   ...savedViewRoutes,
   ...agentIdentityRoutes,
@@ -62,11 +70,13 @@ export const routes = {
   ...automationRoutes,
   ...teamTriggerRoutes,
   ...serviceRoutes,
+  ...modelProviderRoutes,
   ...searchRoutes,
   ...workerPoolRoutes,
   ...handoffRoutes,
   ...harnessRoutes,
   ...childRunRoutes,
+  ...freshCheckRoutes,
 } as const;
 
 /** Name of an endpoint: the operation id of the OpenAPI document, and the client's method. */

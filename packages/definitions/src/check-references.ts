@@ -1,5 +1,6 @@
 /** Checks the references between the files of a definition. */
 
+import type { FaultCode } from '@runyard/contract/factories/fault-codes';
 import { type Faults, start } from '@runyard/contract/factories/files/faults';
 import { pathOf } from '@runyard/contract/factories/files/layout';
 import {
@@ -10,14 +11,16 @@ import {
 import { isAvailableProvider } from '@runyard/contract/factories/files/triggers';
 import { type GithubEvent, type GithubFilterKey, isNotInPayload } from '@runyard/contract/webhooks/github-events';
 import { makeSpelling } from '@runyard/contract/wire/spelling';
-import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner } from './definition.ts';
+import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner, DefinedWebhook } from './definition.ts';
 import type { ReadFile, ReadSkill } from './read-files.ts';
+import { webhooksNamedBy } from './with-uids.ts';
 
 /** Parts of a definition that refer to each other by name. */
 export interface Checked {
   readonly factory: DefinedFactory | undefined;
   readonly agents: readonly DefinedAgent[];
   readonly automations: readonly DefinedAutomation[];
+  readonly webhooks: readonly DefinedWebhook[];
   readonly runners: readonly DefinedRunner[];
   readonly skills: readonly ReadSkill[];
   readonly files: readonly ReadFile[];
@@ -30,22 +33,26 @@ type AddAt = (file: string, path: readonly (string | number)[], message: string,
  * this service.
  */
 export function checkReferences(checked: Checked, faults: Faults, notices: Faults): void {
-  const { agents, automations, factory, runners, files } = checked;
+  const { agents, automations, factory, runners, webhooks, files } = checked;
   const located = new Map(files.map((file) => [file.path, file.located]));
   const adder =
-    (list: Faults): AddAt =>
+    (list: Faults, code?: FaultCode): AddAt =>
     (file, path, message, suggestion) =>
-      list.add(file, located.get(file)?.valueAt(path) ?? start, message, suggestion);
-  const fault = adder(faults);
+      list.add(file, located.get(file)?.valueAt(path) ?? start, message, suggestion, code);
+  const fault = adder(faults, 'FF_INVALID_REFERENCE');
   checkForeman(agents, fault);
   checkSkills(checked, fault);
   const runnerOf = makeReference('runner', runners, fault);
   runnerOf('factory.yaml', ['agentDefaults', 'runner'], factory?.agentDefaults.runner);
   for (const { name, runner } of agents) runnerOf(pathOf.agent(name), ['runner'], runner);
   const agentOf = makeReference('agent', agents, fault);
-  for (const { name, agent, runner } of automations) {
+  const webhookOf = makeReference('webhook', webhooks, fault);
+  for (const { name, agent, runner, triggers } of automations) {
     agentOf(pathOf.automation(name), ['agent'], agent);
     runnerOf(pathOf.automation(name), ['runner'], runner);
+    for (const [index, trigger] of triggers.entries())
+      for (const [position, webhook] of webhooksNamedBy(trigger).entries())
+        webhookOf(pathOf.automation(name), ['triggers', index, 'filter', 'webhooks', position], webhook);
   }
   noticeProviders(automations, adder(notices));
   noticeFilters(automations, adder(notices));
@@ -79,10 +86,14 @@ function checkSkills({ agents, skills }: Checked, fault: AddAt): void {
   }
 }
 
-function makeReference(kind: 'agent' | 'runner', targets: readonly { readonly name: string }[], fault: AddAt) {
+function makeReference(
+  kind: 'agent' | 'runner' | 'webhook',
+  targets: readonly { readonly name: string }[],
+  fault: AddAt,
+) {
   const names = targets.map(({ name }) => name);
   const spelling = makeSpelling(names);
-  return (file: string, path: readonly string[], name: string | null | undefined): void => {
+  return (file: string, path: readonly (string | number)[], name: string | null | undefined): void => {
     if (name === undefined || name === null || names.includes(name)) return;
     const suggestion = spelling.suggest(name);
     const hint = suggestion ? `; did you mean ${suggestion}?` : '';
@@ -90,7 +101,7 @@ function makeReference(kind: 'agent' | 'runner', targets: readonly { readonly na
   };
 }
 
-const providerSpelling = makeSpelling(['webhook', 'schedule', 'github']);
+const providerSpelling = makeSpelling(['webhook', 'schedule', 'github', 'factory']);
 
 function noticeProviders(automations: readonly DefinedAutomation[], notice: AddAt): void {
   for (const { name, triggers } of automations)
@@ -122,7 +133,8 @@ function noticeKeys({ factory, agents, automations }: Checked, notice: AddAt): v
     for (const [key, reason] of Object.entries(keysNotAvailable[kind])) {
       const path = key.split('.');
       const value = path.reduce<unknown>((parent, part) => Reflect.get(Object(parent), part), members);
-      if (value !== undefined && value !== null) notice(file, path, notAvailableMessage(key, reason));
+      if (value !== undefined && value !== null && value !== 'EXECUTOR')
+        notice(file, path, notAvailableMessage(key, reason));
     }
   };
   noticeIn('factory', 'factory.yaml', factory);

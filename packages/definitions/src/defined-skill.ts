@@ -10,7 +10,7 @@ const pattern = new RegExp(`^@factory/([A-Za-z0-9]{22}):(${path})$`);
 /** A skill in the definition that was applied to a factory. */
 export interface DefinedSkill {
   readonly factoryUid: string;
-  /** Of its SKILL.md. */
+  /** Path of the skill's SKILL.md. */
   readonly path: string;
 }
 

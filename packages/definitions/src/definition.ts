@@ -5,6 +5,7 @@
 
 import type { AgentFile } from '@runyard/contract/factories/files/agent-file';
 import type { AutomationFile } from '@runyard/contract/factories/files/automation-file';
+import type { EnvironmentFile } from '@runyard/contract/factories/files/environment-file';
 import type { FactoryFile } from '@runyard/contract/factories/files/factory-file';
 import type { RunnerFile } from '@runyard/contract/factories/files/runner-file';
 import type { WebhookFile } from '@runyard/contract/factories/files/webhook-file';
@@ -21,13 +22,17 @@ export type DefinedAgent = Omit<z.output<typeof AgentFile>, 'agentType'> & {
   readonly prompt: string;
 };
 
-/** A trigger of an automation. The `filter` of a webhook or of an unknown provider is stored unchanged. */
+/**
+ * A trigger of an automation. The `filter` of a webhook or of an unknown provider is stored unchanged. `webhooks`: names of webhooks of
+ * the definition, which `withUids` replaces by UIDs.
+ */
 export type DefinedTrigger =
   | {
       readonly provider: 'webhook';
       readonly event: 'received';
       readonly filter: {
-        readonly webhook_ids: readonly string[];
+        readonly webhooks?: readonly string[];
+        readonly webhook_ids?: readonly string[];
         readonly events?: Matcher;
         readonly payload?: unknown;
       };
@@ -36,6 +41,16 @@ export type DefinedTrigger =
       readonly provider: 'schedule';
       readonly event: 'cron_fired';
       readonly schedule: { readonly name?: string; readonly cron: string; readonly timezone?: string };
+    }
+  | {
+      readonly provider: 'schedule';
+      readonly event: 'cron_fired';
+      readonly filter: Readonly<Record<string, unknown>>;
+    }
+  | {
+      readonly provider: 'factory';
+      readonly event: 'work_item_stage_changed';
+      readonly filter?: { readonly stages?: Matcher };
     }
   | { readonly provider: 'github'; readonly event: GithubEvent; readonly filter?: GithubFilter }
   | { readonly provider: string; readonly event: string; readonly filter?: Readonly<Record<string, unknown>> };
@@ -56,6 +71,12 @@ export type DefinedWebhook = Omit<z.output<typeof WebhookFile>, 'authMode' | 'en
 
 export type DefinedRunner = z.output<typeof RunnerFile> & { readonly name: string };
 
+/** An environment; `name` is the name of its file. The name in `config` is its name in the team. */
+export interface DefinedEnvironment {
+  readonly name: string;
+  readonly config: Omit<z.output<typeof EnvironmentFile>, 'name'> & { readonly name: string };
+}
+
 /** A file of a skill; `path` begins with `skills/` or `agents/<name>/skills/`. */
 export interface SkillFile {
   readonly path: string;
@@ -69,5 +90,6 @@ export interface FactoryDefinition {
   readonly automations: readonly DefinedAutomation[];
   readonly webhooks: readonly DefinedWebhook[];
   readonly runners: readonly DefinedRunner[];
+  readonly environments: readonly DefinedEnvironment[];
   readonly skills: readonly SkillFile[];
 }

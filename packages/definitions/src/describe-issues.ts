@@ -1,5 +1,6 @@
 /** Converts the issues that zod found in a file into faults. A fault has the position in the file and a plain sentence. */
 
+import type { FaultCode } from '@runyard/contract/factories/fault-codes';
 import type { Faults } from '@runyard/contract/factories/files/faults';
 import { readUnknownKey } from '@runyard/contract/factories/files/strict-object';
 import { eventsOfProvider, isAvailableProvider } from '@runyard/contract/factories/files/triggers';
@@ -29,7 +30,13 @@ function describeIssue(of: IssuesOf, issue: Issue, path: Path): void {
     const messages = issue.message.split('\n');
     for (const [index, key] of issue.keys.entries()) {
       const { message, suggestion } = readUnknownKey(messages[index] ?? 'is not a known key');
-      faults.add(file, located.keyAt([...path, key]), `${pathText([...path, key])} ${message}`, suggestion);
+      faults.add(
+        file,
+        located.keyAt([...path, key]),
+        `${pathText([...path, key])} ${message}`,
+        suggestion,
+        'FF_UNKNOWN_FIELD',
+      );
     }
     return;
   }
@@ -39,7 +46,7 @@ function describeIssue(of: IssuesOf, issue: Issue, path: Path): void {
   }
   const value = valueAt(located.value, path);
   const { message, suggestion } = sentence(issue, value);
-  faults.add(file, located.valueAt(path), `${pathText(path)}${message}`.trim(), suggestion);
+  faults.add(file, located.valueAt(path), `${pathText(path)}${message}`.trim(), suggestion, codeOf(issue, value, path));
 }
 
 /**
@@ -56,7 +63,7 @@ function describeUnion(of: IssuesOf, issue: Extract<Issue, { code: 'invalid_unio
       const suggestion = makeSpelling(events).suggest(event);
       const hint = suggestion ? `did you mean ${suggestion}?` : `it has ${events.join(', ')}`;
       const message = `${pathText([...path, 'event'])} is no event of ${provider}; ${hint}`;
-      faults.add(file, located.valueAt([...path, 'event']), message, suggestion);
+      faults.add(file, located.valueAt([...path, 'event']), message, suggestion, 'FF_INVALID_EVENT');
       return;
     }
   }
@@ -70,7 +77,23 @@ function describeUnion(of: IssuesOf, issue: Extract<Issue, { code: 'invalid_unio
     );
   const [best] = fitting;
   if (best) describeIssues(of, best, path);
-  else faults.add(file, located.valueAt(path), `${pathText(path)} ${issue.message}`);
+  else
+    faults.add(
+      file,
+      located.valueAt(path),
+      `${pathText(path)} ${issue.message}`,
+      undefined,
+      codeOf(issue, value, path),
+    );
+}
+
+/** Returns the code of an issue about a value: first by what is wrong, and else by the member. */
+function codeOf(issue: Issue, value: unknown, path: Path): FaultCode {
+  if (value === undefined) return 'FF_MISSING_REQUIRED';
+  if (issue.code === 'invalid_type') return 'FF_TYPE_MISMATCH';
+  if (path[0] === 'schemaVersion') return 'FF_UNSUPPORTED_VERSION';
+  if (path[0] === 'triggers') return path.includes('filter') ? 'FF_INVALID_FILTER' : 'FF_INVALID_TRIGGER';
+  return path.includes('mcpServers') ? 'FF_INVALID_MCP' : 'FF_INVALID_VALUE';
 }
 
 const isTypeIssue = (issue: Issue): boolean => issue.code === 'invalid_type';

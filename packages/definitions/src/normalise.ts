@@ -3,11 +3,19 @@
 import { presetAliases } from '@runyard/contract/agent/harness-presets/presets';
 import type { AgentFile } from '@runyard/contract/factories/files/agent-file';
 import type { AutomationFile } from '@runyard/contract/factories/files/automation-file';
+import type { EnvironmentFile } from '@runyard/contract/factories/files/environment-file';
 import type { FactoryFile } from '@runyard/contract/factories/files/factory-file';
 import type { RunnerFile } from '@runyard/contract/factories/files/runner-file';
 import type { WebhookFile } from '@runyard/contract/factories/files/webhook-file';
 import type { z } from 'zod';
-import type { DefinedAgent, DefinedAutomation, DefinedFactory, DefinedRunner, DefinedWebhook } from './definition.ts';
+import type {
+  DefinedAgent,
+  DefinedAutomation,
+  DefinedEnvironment,
+  DefinedFactory,
+  DefinedRunner,
+  DefinedWebhook,
+} from './definition.ts';
 
 /** For these keys, null means that the value is not inherited. For all other keys, null means the same as an absent key. */
 const clearing = new Set(['workerHost', 'reasoningLevel', 'auth']);
@@ -43,7 +51,7 @@ export function toAgent(name: string, prompt: string, file: z.output<typeof Agen
 
 export function toAutomation(name: string, prompt: string, file: z.output<typeof AutomationFile>): DefinedAutomation {
   const triggers = file.triggers.map((trigger) => {
-    if (!['github', 'webhook'].includes(trigger.provider) || !('filter' in trigger) || !trigger.filter)
+    if (!['github', 'webhook', 'factory'].includes(trigger.provider) || !('filter' in trigger) || !trigger.filter)
       return withoutUndefined(trigger);
     const { filter: given, ...rest } = trigger;
     const filter = withoutUndefined(given);
@@ -63,6 +71,11 @@ export function toWebhook(name: string, file: z.output<typeof WebhookFile>): Def
 
 export function toRunner(name: string, file: z.output<typeof RunnerFile>): DefinedRunner {
   return { ...compact(file), name } as DefinedRunner;
+}
+
+/** An environment file has the members of the API, whose nulls have a meaning, so only undefined members are removed. */
+export function toEnvironment(name: string, file: z.output<typeof EnvironmentFile>): DefinedEnvironment {
+  return { name, config: { ...withoutUndefined(file), name: file.name ?? name } as DefinedEnvironment['config'] };
 }
 
 function withoutUndefined(value: object): object {

@@ -4,7 +4,7 @@ import { compare } from '@runyard/contract/factories/files/faults';
 import type { FactoryDefinition } from './definition.ts';
 
 /** The kinds of things that a definition holds. The name of a skill is the path of the skill's file. */
-export type DefinedKind = 'factory' | 'agent' | 'automation' | 'webhook' | 'runner' | 'skill';
+export type DefinedKind = 'factory' | 'agent' | 'automation' | 'webhook' | 'runner' | 'environment' | 'skill';
 
 /**
  * A member that differs. If `before` is absent, the current definition does not have the member. If `after` is absent, the new definition
@@ -38,7 +38,7 @@ export interface ChangePlan {
 
 /** Plans the changes from the current definition to the new definition. For a new factory, `current` is undefined. */
 export function planChanges(current: FactoryDefinition | undefined, next: FactoryDefinition): ChangePlan {
-  const kinds: readonly DefinedKind[] = ['factory', 'agent', 'automation', 'webhook', 'runner', 'skill'];
+  const kinds: readonly DefinedKind[] = ['factory', 'agent', 'automation', 'webhook', 'runner', 'environment', 'skill'];
   const changes = kinds.flatMap((kind) =>
     changesOf(kind, current ? membersOf(current, kind) : new Map(), membersOf(next, kind)),
   );
@@ -65,6 +65,8 @@ function membersOf(definition: FactoryDefinition, kind: DefinedKind): Map<string
       return byName(definition.webhooks);
     case 'runner':
       return byName(definition.runners);
+    case 'environment':
+      return new Map(definition.environments.map(({ name, config }) => [name, { ...config }]));
   }
 }
 

@@ -124,8 +124,15 @@ const names = (most: number) =>
     .map((list) => list.toSorted(compare));
 
 const definition = fc
-  .record({ agents: names(3), automations: names(2), webhooks: names(2), runners: names(2), skills: names(2) })
-  .chain(({ agents, automations, webhooks, runners, skills }) => {
+  .record({
+    agents: names(3),
+    automations: names(2),
+    webhooks: names(2),
+    runners: names(2),
+    skills: names(2),
+    environments: names(2),
+  })
+  .chain(({ agents, automations, webhooks, runners, skills, environments }) => {
     const all = agents.length === 0 ? ['foreman'] : agents;
     const each = <T>(list: readonly string[], make: (name: string, at: number) => fc.Arbitrary<T>) =>
       fc.tuple(...list.map(make));
@@ -177,6 +184,13 @@ const definition = fc
           name: own,
           platform: { linux: { dockerImage: 'x' } },
         })),
+      ),
+      environments: each(environments, (own) =>
+        optional({
+          description: text,
+          setup_commands: fc.array(text, { maxLength: 2 }),
+          variables: fc.constant({ STAGE: 'test' }),
+        }).map((rest) => ({ name: own, config: { ...rest, name: own } })),
       ),
       skills: fc.constant(
         skills

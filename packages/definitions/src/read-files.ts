@@ -20,6 +20,7 @@ import {
   maxDefinitionYamlValues,
   maxFactoryAgents,
   maxFactoryAutomations,
+  maxFactoryEnvironments,
   maxFactoryRunners,
   maxFactoryWebhooks,
 } from '@runyard/contract/limits';
@@ -80,7 +81,7 @@ export interface DefinitionFile {
 /** A file of the definition with its parsed YAML. */
 export interface ReadFile {
   readonly path: string;
-  readonly placed: Extract<Placed, { kind: 'factory' | ResourceKind }>;
+  readonly placed: Extract<Placed, { kind: 'factory' | 'variables' | ResourceKind }>;
   readonly located: Located;
   /** Text behind the front matter; empty in YAML files. */
   readonly body: string;
@@ -106,6 +107,7 @@ const most: Readonly<Record<ResourceKind, number>> = {
   automation: maxFactoryAutomations,
   webhook: maxFactoryWebhooks,
   runner: maxFactoryRunners,
+  environment: maxFactoryEnvironments,
 };
 
 /** Reads the files that belong to a definition. Stops early if there are too many files or too many faults. */
@@ -133,17 +135,29 @@ function placeFiles(all: Iterable<DefinitionFile>, faults: Faults, notices: Faul
     bytes += bytesOf(content);
     if (placed.kind === 'not_available') notices.add(path, start, placed.reason);
     else if (placed.kind === 'fault')
-      faults.add(message === undefined ? path : shownPath(path), start, placed.message, placed.suggestion);
+      faults.add(
+        message === undefined ? path : shownPath(path),
+        start,
+        placed.message,
+        placed.suggestion,
+        'FF_UNSUPPORTED_PATH',
+      );
     else {
       const folded = path.normalize('NFC').toLowerCase();
       const other = seen.get(folded);
       if (other !== undefined)
-        faults.add(path, start, other === path ? 'is there twice' : `differs from ${other} only in case`);
+        faults.add(
+          path,
+          start,
+          other === path ? 'is there twice' : `differs from ${other} only in case`,
+          undefined,
+          'FF_DUPLICATE_PATH',
+        );
       seen.set(folded, path);
       result.push({ path, content, placed });
     }
     if (result.length > maxDefinitionFiles) {
-      faults.add(path, start, `a definition has at most ${maxDefinitionFiles} files`);
+      faults.add(path, start, `a definition has at most ${maxDefinitionFiles} files`, undefined, 'FF_INVALID_DOCUMENT');
       return undefined;
     }
     if (faults.count() >= maxDefinitionFaults) return undefined;
@@ -171,7 +185,7 @@ function readContents(placed: readonly PlacedFile[], faults: Faults): ReadFiles 
     if (faults.count() >= maxDefinitionFaults) break;
     const read = readText(content);
     if (!read.ok) {
-      faults.add(path, read.position, read.message);
+      faults.add(path, read.position, read.message, undefined, 'FF_INVALID_DOCUMENT');
       continue;
     }
     if (place.kind === 'skill') {
@@ -181,7 +195,7 @@ function readContents(placed: readonly PlacedFile[], faults: Faults): ReadFiles 
     }
     const parts = path.endsWith('.md') ? splitFrontMatter(read.text) : wholeYaml(read.text);
     if (!parts.ok) {
-      faults.add(path, parts.position, parts.message);
+      faults.add(path, parts.position, parts.message, undefined, 'FF_MALFORMED_FRONTMATTER');
       continue;
     }
     yamlBytes += Buffer.byteLength(parts.yaml);
@@ -191,7 +205,7 @@ function readContents(placed: readonly PlacedFile[], faults: Faults): ReadFiles 
     }
     const yaml = readYaml(parts.yaml, parts.linesBefore);
     if (!yaml.ok) {
-      for (const { position, message } of yaml.faults) faults.add(path, position, message);
+      for (const { position, message, code } of yaml.faults) faults.add(path, position, message, undefined, code);
       continue;
     }
     yamlValues += yaml.values;

@@ -1,5 +1,6 @@
 /** Reads the YAML of definition files, which is untrusted. */
 
+import type { FaultCode } from '@runyard/contract/factories/fault-codes';
 import { type Position, start } from '@runyard/contract/factories/files/faults';
 import { maxDefinitionYamlBytes } from '@runyard/contract/limits';
 import { shorten } from '@runyard/contract/wire/shorten';
@@ -30,6 +31,7 @@ export interface Located {
 export interface YamlFault {
   readonly position: Position;
   readonly message: string;
+  readonly code: FaultCode;
 }
 
 export type ReadYaml =
@@ -40,6 +42,7 @@ export type ReadYaml =
 /** Maximum number of levels of nested maps and lists in a file. */
 const maxDepth = 32;
 const maxFaults = 20;
+const invalidYaml: FaultCode = 'FF_INVALID_YAML';
 
 /** State of reading one file. */
 interface Reading {
@@ -74,7 +77,10 @@ const makePlace = (value: Node | null, key?: Node): Place => ({
  */
 export function readYaml(text: string, linesBefore: number): ReadYaml {
   const moved = ({ line, column }: Position): Position => ({ line: line + linesBefore, column });
-  const refuse = (message: string): ReadYaml => ({ ok: false, faults: [{ position: moved(start), message }] });
+  const refuse = (message: string): ReadYaml => ({
+    ok: false,
+    faults: [{ position: moved(start), message, code: invalidYaml }],
+  });
   if (Buffer.byteLength(text) > maxDefinitionYamlBytes)
     return refuse(`the YAML of a file has at most ${maxDefinitionYamlBytes} bytes`);
   const tooDeep = `maps and lists nest at most ${maxDepth} levels`;
@@ -90,9 +96,10 @@ export function readYaml(text: string, linesBefore: number): ReadYaml {
     return refuse(tooDeep);
   const errors = [...document.errors, ...document.warnings];
   if (errors.length > 0) {
-    const faults = errors.slice(0, maxFaults).map(({ pos, message }) => ({
+    const faults = errors.slice(0, maxFaults).map(({ pos, message, code }) => ({
       position: at(pos[0]),
       message: firstLine(message),
+      code: code === 'TAG_RESOLVE_FAILED' ? ('FF_TAG' as const) : invalidYaml,
     }));
     return { ok: false, faults };
   }
@@ -154,8 +161,8 @@ function parse(text: string, lineCounter: LineCounter) {
 
 const firstLine = (message: string): string => shorten(message.split('\n')[0] ?? '', 200);
 
-function fault(reading: Reading, node: Node, message: string): undefined {
-  if (reading.faults.length < maxFaults) reading.faults.push({ position: reading.at(offsetOf(node)), message });
+function fault(reading: Reading, node: Node, message: string, code: FaultCode = invalidYaml): undefined {
+  if (reading.faults.length < maxFaults) reading.faults.push({ position: reading.at(offsetOf(node)), message, code });
   return undefined;
 }
 
@@ -165,17 +172,17 @@ function fault(reading: Reading, node: Node, message: string): undefined {
  */
 function toValue(node: Node, place: Place, level: number, reading: Reading): unknown {
   reading.values += 1;
-  if (isAlias(node)) return fault(reading, node, 'aliases (*name) are not taken; repeat the value');
-  if (node.anchor) return fault(reading, node, 'anchors (&name) are not taken; repeat the value');
+  if (isAlias(node)) return fault(reading, node, 'aliases (*name) are not accepted; repeat the value', 'FF_ALIAS');
+  if (node.anchor) return fault(reading, node, 'anchors (&name) are not accepted; repeat the value', 'FF_ANCHOR');
   // The tag is defined only if the text has a tag.
-  if (node.tag) return fault(reading, node, 'tags (!name) are not taken; use quotes to make a text');
+  if (node.tag) return fault(reading, node, 'tags (!name) are not accepted; use quotes to make a text', 'FF_TAG');
   if (level > maxDepth) return fault(reading, node, `maps and lists nest at most ${maxDepth} levels`);
   if (isScalar(node)) return toScalar(node, reading);
   if (isSeq(node))
     return node.items.map((item, index) =>
       toMember(isNode(item) ? item : null, [place, String(index)], level, reading),
     );
-  return isMap(node) ? toObject(node, place, level, reading) : fault(reading, node, 'is no map, list or scalar');
+  return isMap(node) ? toObject(node, place, level, reading) : fault(reading, node, 'is not a map, list or scalar');
 }
 
 function toMember(
@@ -195,7 +202,7 @@ function toScalar(node: Scalar, reading: Reading): unknown {
   const message = typeof value === 'string' ? textFault(value) : undefined;
   if (message !== undefined) return fault(reading, node, message);
   if (typeof value === 'number' && !Number.isFinite(value))
-    return fault(reading, node, 'is no finite number; put it in quotes to make a text');
+    return fault(reading, node, 'is not a finite number; put it in quotes to make a text');
   return value;
 }
 
@@ -216,9 +223,9 @@ function toObject(node: YAMLMap, place: Place, level: number, reading: Reading):
       continue;
     }
     const name = key.value;
-    if (key.anchor) fault(reading, key, 'anchors (&name) are not taken; repeat the value');
+    if (key.anchor) fault(reading, key, 'anchors (&name) are not accepted; repeat the value', 'FF_ANCHOR');
     if (name === '__proto__') {
-      fault(reading, key, 'is not taken as a key');
+      fault(reading, key, 'is not accepted as a key');
       continue;
     }
     const unstorable = textFault(name);
@@ -229,7 +236,12 @@ function toObject(node: YAMLMap, place: Place, level: number, reading: Reading):
     const first = place.members.get(name)?.key;
     if (first !== undefined) {
       const { line } = reading.at(first);
-      fault(reading, key, `the key ${shorten(name, 80)} is there twice; the first is in line ${line}`);
+      fault(
+        reading,
+        key,
+        `the key ${shorten(name, 80)} is there twice; the first is in line ${line}`,
+        'FF_DUPLICATE_KEY',
+      );
       continue;
     }
     entries.set(name, toMember(isNode(value) ? value : null, [place, name], level, reading, key));

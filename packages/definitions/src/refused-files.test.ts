@@ -33,6 +33,21 @@ describe('readDefinition refuses, with file, line and column,', () => {
       factory('integration: []\n'),
       'factory.yaml:8:1: integration is not a known key; did you mean integrations?',
     ],
+    [
+      'a check in the spelling of the API',
+      agent('checks:\n  - name: a\n    command: b\n    fresh: true\n    trusted_paths: [a]\n'),
+      'agents/foreman/agent.md:7:5: checks[0].trusted_paths is not a known key; did you mean trustedPaths?',
+    ],
+    [
+      'a check with a trusted path outside of the repository',
+      agent('checks:\n  - name: a\n    command: b\n    fresh: true\n    trustedPaths: [../a]\n'),
+      'agents/foreman/agent.md:7:20: checks[0].trustedPaths[0] must be a path of the repository such as test/** or package.json: without / at its ends, and without empty parts, `.`, `..`, \\ and the characters [ ] { } !',
+    ],
+    [
+      'a retry after a code that a retry cannot change',
+      agent('retry:\n  on: [budget_exceeded]\n  max: 1\n'),
+      'agents/foreman/agent.md:4:8: retry.on[0] budget_exceeded cannot be repeated: the retry would fail too',
+    ],
     ['a missing key', webhook('authMode: token\n'), 'webhooks/w.yaml:1:1: secretName is missing'],
     [
       'a missing file',
@@ -133,7 +148,7 @@ describe('readDefinition refuses, with file, line and column,', () => {
     [
       'an automation without a prompt',
       automation('triggers: [{provider: github, event: push}]\n', ''),
-      'automations/n/automation.md:4:1: needs the prompt of its runs as text after the front matter',
+      'automations/n/automation.md:4:1: has no prompt: write it as text after the front matter',
     ],
     ['no triggers', automation('enabled: true\n'), 'automations/n/automation.md:2:1: triggers is missing'],
     [

@@ -9,7 +9,7 @@ describe('readDefinition refuses, with file, line and column,', () => {
       'automations/n/automation.md:4:12: triggers[0].event is no event of github; did you mean pull_request_opened?',
     ],
     [
-      'a filter that the event does not take',
+      'a filter that the event does not support',
       trigger('provider: github\nevent: push\nfilter:\n  base_branches: [main]'),
       'automations/n/automation.md:6:7: triggers[0].filter.base_branches is not a known key; known keys: repos, branches, paths',
     ],
@@ -41,7 +41,7 @@ describe('readDefinition refuses, with file, line and column,', () => {
     [
       'a webhook trigger without UIDs',
       trigger('provider: webhook\nevent: received'),
-      'automations/n/automation.md:3:5: triggers[0].filter is missing: it lists the webhooks whose deliveries start a run, such as {"webhook_ids": ["UID"]}',
+      'automations/n/automation.md:3:5: triggers[0].filter is missing: it lists the webhooks whose deliveries start a run, such as {"webhooks": ["ci"]}',
     ],
     [
       'a payload filter with a scalar',

@@ -14,7 +14,7 @@ export interface ExportedFile {
 
 /** Returns the files that define a factory, by path. `readDefinition` reads the same definition from these files. */
 export function exportDefinition(definition: FactoryDefinition): ExportedFile[] {
-  const { factory, agents, automations, webhooks, runners, skills } = definition;
+  const { factory, agents, automations, webhooks, runners, environments, skills } = definition;
   const files = [
     { path: 'factory.yaml', content: yaml({ schemaVersion, ...factory }) },
     ...agents.map(({ name, prompt, agentType, description, ...rest }) => {
@@ -31,6 +31,7 @@ export function exportDefinition(definition: FactoryDefinition): ExportedFile[] 
       content: yaml({ ...rest, ...(enabled ? {} : { enabled }) }),
     })),
     ...runners.map(({ name, ...rest }) => ({ path: pathOf.runner(name), content: yaml(rest) })),
+    ...environments.map(({ name, config }) => ({ path: pathOf.environment(name), content: yaml(config) })),
     ...skills.map(({ path, text }) => ({ path, content: text })),
   ];
   return files.toSorted((a, b) => compare(a.path, b.path));

@@ -49,7 +49,7 @@ const stop = (reason: string) => {
   stopping.abort();
 };
 for (const signal of ['SIGTERM', 'SIGINT'] as const) process.once(signal, () => stop(signal));
-if (stopsWithParent()) onParentGone((how) => stop(how === 'asked' ? 'asked by its parent' : 'parent gone'));
+if (stopsWithParent()) onParentGone((how) => stop(how === 'asked' ? 'stopped by its parent' : 'parent gone'));
 
 try {
   const service = await startService(parsed.settings, log, stopping.signal);

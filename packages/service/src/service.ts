@@ -7,8 +7,11 @@ import { stopsWithParent } from '@runyard/system/parent-input';
 import { parentProcess, thisProcess } from '@runyard/system/process-identity';
 import type { FastifyInstance } from 'fastify';
 import type { Logger } from 'pino';
+import { deliverToGithub } from './edges/channels/github/deliver.ts';
+import { githubAnswersDomain } from './edges/channels/github/domain.ts';
 import type { Edge } from './edges/edge.ts';
 import { gatewayDomain } from './edges/gateway/domain.ts';
+import { testProvider } from './edges/gateway/models/ask-provider.ts';
 import { buildApp, buildIngressApp } from './edges/http/app.ts';
 import { httpDomain } from './edges/http/domain.ts';
 import { makeMetricsServer } from './edges/http/metrics.ts';
@@ -33,11 +36,15 @@ import { acceptConversation, listWaitingConversations } from './runs/executions/
 import { filesDomain } from './runs/files/domain.ts';
 import { storageUseOf } from './runs/files/stored-bytes.ts';
 import { harnessSupportDomain } from './runs/harness-support/domain.ts';
+import { budgetRules } from './runs/inbox/budgets.ts';
+import { inboxDomain } from './runs/inbox/domain.ts';
 import { repositoriesDomain } from './runs/repositories/domain.ts';
+import { resultsDomain } from './runs/results/domain.ts';
 import { runsDomain } from './runs/runs/domain.ts';
 import { checkIdentityDefaults } from './runs/runs/submit/identity-defaults.ts';
 import { subscriptionsDomain } from './runs/subscriptions/domain.ts';
 import { acceptancesDomain } from './team/acceptances/domain.ts';
+import { listAllWaiting } from './team/acceptances/waiting-all.ts';
 import { accessDomain } from './team/access/domain.ts';
 import { codeHostsDomain } from './team/code-hosts/domain.ts';
 import { environmentsDomain } from './team/environments/domain.ts';
@@ -56,8 +63,14 @@ import { listAgentsOfFactory } from './triggers/factories/agents-as-identities.t
 import { factoriesDomain } from './triggers/factories/domain.ts';
 import { readFactoryNames } from './triggers/factories/factories.ts';
 import { factoryRunsDomain } from './triggers/factory-runs/domain.ts';
+import { readTasksOfConversations } from './triggers/factory-runs/tasks/read.ts';
+import { githubDomain } from './triggers/github/domain.ts';
+import { filesOfPlace } from './triggers/github/place-files.ts';
+import { moveStartToRetry } from './triggers/history/write.ts';
 import { schedulesDomain } from './triggers/schedules/domain.ts';
+import { writeDeliveries } from './triggers/starts/deliveries/start-deliveries.ts';
 import { startsDomain } from './triggers/starts/domain.ts';
+import { startMoves } from './triggers/starts/start-moves.ts';
 import { findWaitingAfterChange } from './triggers/starts/waiting-starts.ts';
 import { webhooksDomain } from './triggers/webhooks/domain.ts';
 import { faultOfWebhookSecret } from './triggers/webhooks/ingest/secrets.ts';
@@ -68,38 +81,56 @@ import { faultOfWebhookSecret } from './triggers/webhooks/ingest/secrets.ts';
  * for a new domain.
  */
 export function listDomains(deps: ServiceDeps): readonly Edge[] {
+  const { githubApi } = deps;
   const domains: readonly Edge[] = [
     storeDomain(deps),
     idempotencyDomain,
     uploadsDomain,
     accessDomain(deps, checkIdentityDefaults(deps.models), listAgentsOfFactory, findWaitingAfterChange),
     storedSecretsDomain(deps, faultOfWebhookSecret),
-    modelsDomain(deps, isTeamOutOfBudget),
+    modelsDomain(deps, isTeamOutOfBudget, testProvider),
     savedViewsDomain(deps),
     acceptancesDomain(deps, { list: listWaitingConversations, accept: acceptConversation }),
     usageDomain({
       ...deps,
       storageOf: (teamId) => storageUseOf(deps.executionDeps, teamId),
       factoryNamesOf: (teamId, uids) => readFactoryNames(deps.db, teamId, uids),
+      rules: budgetRules,
     }),
     codeHostsDomain(deps),
     environmentsDomain(deps, checkEnvironmentSecrets, findWaitingAfterChange),
     mcpDomain({ ...deps, findWaiting: findWaitingAfterChange }),
-    subscriptionsDomain(deps),
+    subscriptionsDomain(deps, { github: (delivery) => deliverToGithub({ ...deps, api: githubApi }, delivery) }),
     executionsDomain(deps),
     conversationsDomain,
+    inboxDomain({
+      ...deps,
+      listWaiting: (person) => listAllWaiting(deps.db, { list: listWaitingConversations }, person, { isBrief: true }),
+      tasksOf: (teamId, conversationIds) => readTasksOfConversations(deps.db, teamId, conversationIds),
+    }),
+    resultsDomain,
     filesDomain(deps),
     skillsDomain(deps),
-    runsDomain(deps),
+    runsDomain({ ...deps, noteRetry: moveStartToRetry }),
     schedulesDomain(deps, findWaitingAfterChange),
     factoriesDomain(deps),
-    factoryRunsDomain(deps),
+    factoryRunsDomain({ ...deps, startMoves }),
     webhooksDomain(deps),
     automationsDomain(deps, findWaitingAfterChange),
     definitionsDomain(deps, findWaitingAfterChange),
+    githubDomain({
+      ...deps,
+      api: githubApi,
+      followUps: deps,
+      submit: deps,
+      write: async (one) => (await writeDeliveries(deps, [one]))[0] ?? 'busy',
+    }),
     startsDomain(deps),
     repositoriesDomain(deps),
-    harnessSupportDomain(deps, definedSkillsWith),
+    githubAnswersDomain({ ...deps, api: githubApi }),
+    harnessSupportDomain(deps, definedSkillsWith, (run, known) =>
+      filesOfPlace({ ...deps, api: githubApi }, run, known),
+    ),
     liveDomain,
     workersDomain(deps, (authorization) => authenticateWorker(deps.keys, authorization)),
     gatewayDomain(deps),

@@ -118,17 +118,21 @@ const ladders: readonly (readonly Credential[])[] = [
 const notFound: readonly Credential[] = ['deletedKey', 'expiredKey', 'unknownKey'];
 
 /**
- * Returns the credentials with which `bin/test` calls the route of a row, to save time; `bin/test-long` uses all credentials. The
- * result contains all refused credentials, but only one of those whose keys are not found. Of the accepted credentials, the result
- * contains the weakest of each list. `index`: place of the row in the table.
+ * Returns the credentials with which `bin/test` calls the route of a row, to save time; `bin/test-long` uses all credentials. Of each
+ * list, the result contains the strongest refused credential, of one list the weakest accepted one, and of those whose keys are not found,
+ * one. It contains all credentials that are in no list. `index`: place of the row in the table.
  */
 export function someCredentials({ route }: AccessRow, index: number): Credential[] {
   const isIn = (credential: Credential) => accessOf(route, credential) === 'yes';
-  const weakest = ladders.flatMap((ladder) => ladder.find(isIn) ?? []);
+  const accepting = ladders.filter((ladder) => ladder.some(isIn));
+  const limits = [
+    accepting[index % accepting.length]?.find(isIn),
+    ...ladders.map((ladder) => ladder.findLast((credential) => !isIn(credential))),
+  ];
   const onLadders = new Set(ladders.flat());
   return (Object.keys(credentials) as Credential[]).filter((credential) => {
     if (notFound.includes(credential)) return credential === notFound[index % notFound.length];
-    return !onLadders.has(credential) || !isIn(credential) || weakest.includes(credential);
+    return !onLadders.has(credential) || limits.includes(credential);
   });
 }
 

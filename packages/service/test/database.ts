@@ -2,8 +2,9 @@
 import { createHash, randomBytes } from 'node:crypto';
 import pg from 'pg';
 import type { DatabaseConfig } from '../src/platform/store/database/connections.ts';
-import { type Database, openDatabase } from '../src/platform/store/database/database.ts';
+import type { Database } from '../src/platform/store/database/database.ts';
 import { silentLog } from '../src/platform/store/database/log.ts';
+import { openDatabase } from '../src/platform/store/database/open-database.ts';
 import { migrateDatabase, readMigrations } from '../src/platform/store/migrations/migrate.ts';
 import { lend } from './lent-database.ts';
 import { keepSpare, notePristine, type SpareDatabase, spareConnections, takeSpare } from './spare-databases.ts';

@@ -1,7 +1,8 @@
 /** Test support: finds out which loops of a service have work. Only loops with `due` statements are considered, and none of them runs. */
 import { makeFindDue } from '../src/edges/start/loops.ts';
 import type { Loop } from '../src/platform/domain.ts';
-import type { Database, Statement } from '../src/platform/store/database/database.ts';
+import type { Database } from '../src/platform/store/database/database.ts';
+import type { Statement } from '../src/platform/store/database/statement.ts';
 import { listDomains } from '../src/service.ts';
 import type { TestService } from './service.ts';
 

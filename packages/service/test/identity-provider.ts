@@ -29,7 +29,6 @@ export interface TestIdentityProvider {
   readonly accounts: Map<string, Account>;
   /** Paths of the requests so far. */
   readonly requests: string[];
-  /** The key that signs. */
   key(): SigningKey;
   /** Replaces the signing key. The provider does not publish the old key any more. */
   rotateKeys(): void;

@@ -3,7 +3,8 @@
  * table that it uses and plans every statement, which takes most of the database's processor time in a test.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import type { Database, Statement } from '../src/platform/store/database/database.ts';
+import type { Database } from '../src/platform/store/database/database.ts';
+import type { Statement } from '../src/platform/store/database/statement.ts';
 
 /**
  * Returns a database for one test, which uses the connections of `kept`. Its `close` waits for the work of the test and refuses later

@@ -13,13 +13,14 @@ export type RequestOfRoute = (
   route: Route,
 ) => { readonly path: string; readonly options: Pick<RequestOptions, 'body' | 'raw' | 'headers'> };
 
-const minimalDefinition = [
+const definitionOf = (name: string) => [
   {
     path: 'factory.yaml',
-    content: 'schemaVersion: v1alpha1\nname: F\nrepositories: []\nagentDefaults:\n  model: runbook\n',
+    content: `schemaVersion: v1alpha1\nname: ${name}\nrepositories: []\nagentDefaults:\n  model: runbook\n`,
   },
   { path: 'agents/foreman/agent.md', content: '---\nagentType: FOREMAN\n---\n' },
 ];
+const minimalDefinition = definitionOf('F');
 export const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
 
 export const bodies: Readonly<Record<string, unknown>> = {
@@ -37,19 +38,36 @@ export const bodies: Readonly<Record<string, unknown>> = {
   updateFactoryTask: { stage: 'REVIEW' },
   applyFactoryDefinition: { files: minimalDefinition },
   validateFactoryFiles: { files: minimalDefinition },
+  planFactoryDefinition: { files: minimalDefinition },
+  rollBackDefinition: { version: 1 },
   setFactorySource: { repository: 'acme/factories' },
   createWebhook: { name: 'W' },
   updateWebhook: { name: 'W' },
   createMcpServer: { name: 'M', command: 'm' },
   updateMcpServer: { name: 'M' },
   updateModelSettings: { enable: ['runbook'] },
+  // Names of the domain `.invalid` have no address (RFC 6761, 6.4), so no test sends requests to a provider.
+  putModelProvider: { key: 'a', base_url: 'https://provider.invalid' },
+  createGithubApp: {
+    credential_id: randomUUIDv7(),
+    client_id: 'a',
+    client_secret: 'a'.repeat(20),
+    webhook_secret: 'a'.repeat(20),
+  },
+  planGithubApp: { name: 'a' },
+  convertGithubApp: { code: 'a', state: 'a' },
+  finishGithubAuthorization: { code: 'a', state: 'a' },
   inviteEnvironmentGuest: { email: 'guest@example.com' },
   putSecret: { value: 'a secret value', scope: 'personal' },
   createKey: { name: 'K', kind: 'personal' },
   reportEvents: { events: [] },
   holdConnection: { host: 'example.com', port: 443 },
   reportArtifact: { artifact_type: 'PLAN', data: {} },
+  submitResult: { turn: 1, result: 1 },
+  startFreshCheck: { turn: 1, attempt: 1, name: 'c' },
+  cancelFreshCheck: {},
   openPullRequest: { repository: { owner: 'acme', repo: 'site' }, head: 'change', title: 'a' },
+  answerOnGithub: { tool: 'comment', input: { body: 'a' } },
   finishTask: { success: true, summary: '' },
   uploadSnapshot: { turn: 1, files: [] },
   reportChanges: { repositories: [] },
@@ -57,11 +75,26 @@ export const bodies: Readonly<Record<string, unknown>> = {
   reportShutdown: { reason: 'x' },
   startChildRun: { prompt: 'a' },
   sendFollowup: { message: 'a' },
+  editFollowup: { message: 'b' },
   sendConversationFollowup: { message: 'a' },
+  renameConversation: { title: 'a' },
   prepareRunAttachments: { files: [{ filename: 'a.txt', mime_type: 'text/plain' }] },
   prepareConversationAttachments: { files: [{ filename: 'a.txt', mime_type: 'text/plain' }] },
+  ...Object.fromEntries(
+    ['read', 'unread', 'dismiss', 'restore'].map((mark) => [`${mark}Notifications`, { notification_uids: ['a'] }]),
+  ),
   createSavedView: { name: 'V', path: '/runs' },
   updateSavedView: { name: 'V' },
+  createPasskey: {
+    name: 'P',
+    passkey: {
+      id: 'AA',
+      rawId: 'AA',
+      type: 'public-key',
+      response: { clientDataJSON: 'AA', attestationObject: 'AA' },
+    },
+  },
+  updatePasskey: { name: 'Q' },
   createTeam: { name: 'T' },
   updateTeam: { name: 'T' },
   updateTeamMember: { role: 'viewer' },
@@ -75,8 +108,10 @@ const queries: Readonly<Record<string, string>> = {
   deleteSecret: '?scope=personal',
   keepWorkspace: '?turn=1',
   findRunByExternalReference: '?url=https%3A%2F%2Fexample.com%2F1',
+  listNotifications: '?scope=team',
   search: '?q=a',
   streamRunEvents: '?follow=false',
+  searchFactoryTasks: '?q=a',
 };
 
 export const automationOf = (webhookUid: string) => ({
@@ -90,7 +125,9 @@ const queryOfTask = (name: string, { taskConversationId, taskRunId }: OwnThings)
     ? `?conversation_id=${taskConversationId}`
     : name === 'getFactoryTaskByRun'
       ? `?run_id=${taskRunId}`
-      : '';
+      : name === 'findFactoryTask'
+        ? `?reference=${taskRunId}`
+        : '';
 
 /** Returns a function that makes requests about these objects. */
 export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
@@ -105,11 +142,13 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
       attachmentId: name === 'putAttachment' ? own.preparedAttachmentId : own.attachmentId,
       factoryUid: route.path.includes('/source') ? own.sourcedFactoryUid : own.factoryUid,
       name: 'OWN',
+      provider: 'google',
       kind: 'artifact',
       id: own.artifactUid,
       schemaVersion: 'v1alpha1',
       document: 'factory.schema.json',
       messageSeq: '1',
+      version: '1',
     };
     const path =
       route.path.replaceAll(/\{(\w+)\}/g, (_, member: string) => values[member] ?? '') +
@@ -120,20 +159,26 @@ export function requestsAbout(own: OwnThings, baseUrl: string): RequestOfRoute {
       return { path, options: { body: { code: own.signInCode }, headers: { origin: baseUrl } } };
     if (name === 'readSignInCode') return { path, options: { body: { code: own.signInCode } } };
     if (name === 'startSignOn') return { path, options: { body: { provider: 'acme' }, headers: { origin: baseUrl } } };
-    if (name === 'acceptTeamInvitation')
+    if (name === 'acceptTeamInvitation' || name === 'startInvitedPasskey')
       return { path, options: { body: { key: own.invitationKey, display_name: 'Q' } } };
-    if (name === 'joinTeam') return { path, options: { body: { key: own.invitationKey } } };
+    if (name === 'joinTeam' || name === 'readTeamInvitation')
+      return { path, options: { body: { key: own.invitationKey } } };
     // Use a new owner each time, because a team can have only one credential for an owner.
     if (name === 'createCodeHostCredential')
       return { path, options: { body: { kind: 'token', owner: randomUUIDv7(), token: 'a' } } };
     // Use a new name each time, because two automations of a factory cannot have the same name.
     if (name === 'createAutomation' || name === 'updateAutomation')
       return { path, options: { body: { ...automationOf(own.webhookUid), name: randomUUIDv7() } } };
+    // Use a new name each time, because two factories of a team cannot have the same name.
+    if (name === 'createFactoryFromFiles')
+      return { path, options: { body: { files: definitionOf(`F ${randomUUIDv7()}`) } } };
     if (name === 'createFactoryTask')
       return { path, options: { body: { conversation_id: own.conversationId, title: 'T' } } };
     if (name === 'dryRunAutomation' || name === 'simulateDelivery') return { path, options: { body: { payload: {} } } };
     if (name === 'accept')
       return { path, options: { body: { kind: 'environment', uid: own.environmentUid, revision: 1 } } };
+    if (name === 'authorizeGithub')
+      return { path, options: { body: { purpose: 'link', installation_id: '1', factory_uid: own.factoryUid } } };
     if (name === 'testFilter') return { path, options: { body: { filter: {}, payload: {} } } };
     if (name === 'testFilterOnDeliveries')
       return { path, options: { body: { filter: {}, webhook_uid: own.webhookUid } } };

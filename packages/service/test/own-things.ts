@@ -1,6 +1,8 @@
 /** Test support: makes one object of each kind for the first team, and a valid request to each route about these objects. */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Route } from '@runyard/contract/wire/route';
+import { newUid } from '../src/team/access/teams/uid.ts';
+import { onlyHost } from '../src/team/code-hosts/url.ts';
 import { automationOf, bodies, type RequestOfRoute, requestsAbout, schedule } from './own-requests.ts';
 import type { TestService } from './service.ts';
 
@@ -17,6 +19,8 @@ export interface OwnThings {
   readonly attachmentId: string;
   /** A file that was prepared for a follow-up but not uploaded. */
   readonly preparedAttachmentId: string;
+  /** A follow-up that waits for the agent of the run. */
+  readonly followupId: string;
   readonly environmentUid: string;
   readonly keyUid: string;
   readonly fileId: string;
@@ -51,9 +55,16 @@ export interface OwnThings {
   readonly guestInvitationId: string;
   /** A saved view of the invited person. */
   readonly viewId: string;
+  readonly notificationUid: string;
+  /** A passkey of the invited person. */
+  readonly passkeyId: string;
   readonly poolName: string;
   /** A person or service account that may connect workers to the pool. */
   readonly principalUid: string;
+  /** A GitHub App of the team, with which every person has linked an account. */
+  readonly appUid: string;
+  /** A claimed installation of another App. */
+  readonly installationUid: string;
 }
 
 /** For routes whose body or query must name an object: the object, by the path of the route. */
@@ -61,8 +72,11 @@ const namedInBody: Readonly<Record<string, keyof OwnThings>> = {
   '/acceptances': 'environmentUid',
   '/browser-sessions': 'signInCode',
   '/sign-in-codes/owner': 'signInCode',
+  '/github/apps/{appUid}/authorization': 'factoryUid',
   '/team-invitations/accept': 'invitationKey',
   '/team-invitations/join': 'invitationKey',
+  '/team-invitations/read': 'invitationKey',
+  '/team-invitations/passkey-options': 'invitationKey',
   '/harness-support/messages': 'childRunId',
   '/factory/{factoryUid}/automations': 'webhookUid',
   '/factory/{factoryUid}/automations/test-filter/deliveries': 'webhookUid',
@@ -81,7 +95,17 @@ function namedBy({ path, params }: Route): Set<string> {
   );
 }
 
-const ofRuns = ['runId', 'conversationId', 'executionId', 'artifactUid', 'attachmentId', 'fileId', 'childRunId', 'id'];
+const ofRuns = [
+  'runId',
+  'conversationId',
+  'executionId',
+  'artifactUid',
+  'attachmentId',
+  'fileId',
+  'childRunId',
+  'notificationUid',
+  'id',
+];
 
 interface StartedRun {
   readonly runId: string;
@@ -177,9 +201,54 @@ async function insertPool(service: TestService, key: string): Promise<Pick<OwnTh
   return pool;
 }
 
+/** Inserts a GitHub App with a link of every person. The routes that create one need an answer of GitHub. Returns its UID. */
+async function insertGithubApp({ deps, teamId }: TestService): Promise<string> {
+  const uid = newUid();
+  await deps.db.query(
+    `WITH credential AS (
+       INSERT INTO code_host_credentials (id, team_id, kind, host, owner, app_id, vault_key_id, sealed_secret)
+       VALUES (gen_random_uuid(), $1, 'github_app', $3, $2, '1', 'k', '') RETURNING id),
+     app AS (
+       INSERT INTO github_apps (uid, team_id, credential_id, host, app_id, slug, client_id, vault_key_id, sealed_secrets)
+       SELECT $2, $1, id, $3, 1, 'a', 'a', 'k', '' FROM credential RETURNING uid)
+     INSERT INTO github_people (app_uid, github_id, user_uid, login)
+     SELECT app.uid, row_number() OVER (), u.uid, 'a' FROM app, users u`,
+    [teamId, uid, onlyHost(deps.settings.RUNYARD_CODE_HOST_URL)],
+  );
+  return uid;
+}
+
+/** Inserts a claimed installation of a new App. Returns its UID. */
+async function insertGithubInstallation(service: TestService): Promise<string> {
+  const appUid = await insertGithubApp(service);
+  const factory = await service.request<{ uid: string }>('POST', '/factory', { body: { name: `G ${appUid}` } });
+  const webhook = await service.request<{ uid: string }>('POST', `/factory/${factory.body.uid}/webhooks`, {
+    body: { name: 'G' },
+  });
+  await service.deps.db.query(
+    `INSERT INTO github_installations (uid, app_uid, team_id, installation_id, account_id, account_login, account_type, webhook_uid,
+       factory_uid, subscription_id, claimed_by)
+     VALUES ($1, $1, $2, 1, 1, 'a', 'User', $3, $4, gen_random_uuid(), 'a')`,
+    [appUid, service.teamId, webhook.body.uid, factory.body.uid],
+  );
+  return appUid;
+}
+
+/** Adds a passkey that nobody can use for the owner of the key. Returns its id. */
+async function insertPasskey(service: TestService, key: string): Promise<string> {
+  const id = randomUUIDv7();
+  await service.deps.db.query(
+    `INSERT INTO passkeys (id, user_id, credential_id, public_key, counter, name, transports, is_synced)
+     SELECT $1, user_id, $2, '', 0, 'P', '{}', false FROM api_keys WHERE last_four = $3 AND user_id IS NOT NULL
+     ORDER BY created_at DESC LIMIT 1`,
+    [id, Buffer.from(id), key.slice(-4)],
+  );
+  return id;
+}
+
 /**
  * Makes the objects. `keyOwner`: a key of the person who owns the key `keyUid`. `invitee`: a key of the person who is invited to the
- * environment. `onlyFor`: makes only the objects that a request to this route needs, and a run if a run token may call the route. All
+ * environment, and who sends the follow-up. `onlyFor`: makes only the objects that a request to this route needs, and a run if a run token may call the route. All
  * other ids are empty. Making all objects would take most of a test's time.
  */
 export async function makeOwnThings(
@@ -221,6 +290,11 @@ export async function makeOwnThings(
         { body: bodies.prepareRunAttachments },
       )
     : undefined;
+  const send = (key: string) =>
+    post(isNamed('followupId'), `/agent/runs/${run.runId}/followups`, { message: 'a' }, key);
+  const sent = await send(invitee);
+  // A viewer cannot send follow-ups.
+  const waiting = sent.followup_id === undefined ? await send(service.key) : sent;
   const subscription = await post(isNamed('subscriptionId'), '/event-subscriptions', {
     url: 'https://example.com/',
     events: ['run.created'],
@@ -274,11 +348,19 @@ export async function makeOwnThings(
         `/factory/${factory.uid}/task-by-run?run_id=${dispatched.run_id}`,
       )
     : undefined;
+  if (isNamed('provider')) await service.request('PUT', '/model-providers/google', { body: bodies.putModelProvider });
   const pool = isNamed('poolName') ? await insertPool(service, keyOwner) : { poolName: '', principalUid: '' };
+  const [notification] = isNamed('notificationUid')
+    ? await db.query<{ uid: string }>(
+        "INSERT INTO inbox_items (team_id, kind, run_id) VALUES ($1, 'failed', $2) RETURNING uid",
+        [service.teamId, run.runId],
+      )
+    : [];
   const own: OwnThings = {
     ...run,
     artifactUid: reported.artifact_uid ?? '',
     screenshotUid: screenshot.artifact_uid ?? '',
+    followupId: waiting.followup_id ?? '',
     preparedAttachmentId: prepared?.body.attachments[0]?.attachment_id ?? '',
     environmentUid: environment.uid ?? '',
     userUid,
@@ -305,7 +387,11 @@ export async function makeOwnThings(
     invitationKey: invitation.key ?? '',
     ...pool,
     guestInvitationId: guest,
+    appUid: isNamed('appUid') ? await insertGithubApp(service) : '',
+    installationUid: isNamed('installationUid') ? await insertGithubInstallation(service) : '',
     viewId: (await post(isNamed('viewId'), '/saved-views', bodies.createSavedView, invitee)).id ?? '',
+    notificationUid: notification?.uid ?? '',
+    passkeyId: isNamed('passkeyId') ? await insertPasskey(service, invitee) : '',
     identityUid: (await post(isNamed('identityUid'), '/agent/identities', { name: 'I' })).uid ?? '',
   };
   return { own, requestOf: requestsAbout(own, service.baseUrl) };

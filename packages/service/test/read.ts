@@ -10,7 +10,7 @@ export async function readConversation(
   conversationId: string,
   runs: readonly ConversationRun[],
 ): Promise<ConversationResponse | null> {
-  const json = await conversationJson(conversationId, readParts(db, runs));
+  const json = await conversationJson({ id: conversationId, title: undefined }, readParts(db, runs));
   if (json === null) return null;
   const pieces: Buffer[] = [];
   for await (const piece of json) pieces.push(piece);

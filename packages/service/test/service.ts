@@ -22,8 +22,8 @@ import type { ClientTimeouts } from '../src/edges/http/server/make-app.ts';
 import { checkStored, makeUndo, wireParts } from '../src/edges/start/open-parts.ts';
 import { type BodyLimits, makeBodyBudget } from '../src/platform/bodies/body-budget.ts';
 import { openBlobs } from '../src/platform/store/blobs/open-blobs.ts';
-import { openDatabase } from '../src/platform/store/database/database.ts';
 import { silentLog } from '../src/platform/store/database/log.ts';
+import { openDatabase } from '../src/platform/store/database/open-database.ts';
 import { unlimitedSpace } from '../src/platform/store/free-space/free-space.ts';
 import { readSecretFile } from '../src/platform/store/secret-file.ts';
 import type { Assignment } from '../src/runs/executions/queue/assign.ts';
@@ -131,7 +131,7 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
       settings: parsed.settings,
       log,
       dataDir: folder,
-      baseUrl: () => baseUrl,
+      baseUrl: () => options.env?.RUNYARD_BASE_URL ?? baseUrl,
       webhookBaseUrl: () => baseUrl,
       undo,
     },

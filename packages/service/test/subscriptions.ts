@@ -110,6 +110,7 @@ export async function openTestSubscriptions(): Promise<TestSubscriptions> {
           resolve: systemNames.resolve,
           baseUrl: () => 'http://runyard.test',
           random: () => 0.5,
+          channels: { github: () => Promise.reject(new Error('no subscription of these tests is of GitHub')) },
         },
         { ...defaultLimits, stopGraceMs: 0, ...limits },
       );

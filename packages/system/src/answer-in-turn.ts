@@ -41,8 +41,8 @@ export function answerInTurn(server: Server): void {
     gates.get(request.socket)?.begin(request, response),
   );
   const leave = (_request: IncomingMessage, socket: Duplex): void => gates.get(socket)?.leave();
-  // Without a listener, Node closes the connection of CONNECT and handles a request with the header Upgrade like other requests. So follow
-  // the listeners of others: those that are there, and those that come.
+  // Without a listener, Node closes the connection of CONNECT and handles a request with the header Upgrade like other requests. So add
+  // `leave` only for an event for which other code has a listener, or adds one later.
   const waiting = new Set<string | symbol>(['connect', 'upgrade']);
   const onListener = (event: string | symbol): void => {
     if (waiting.delete(event)) server.prependListener(String(event), leave);
@@ -181,7 +181,7 @@ function readLines() {
   };
 
   return {
-    /** The end of a head. */
+    /** Returns where a head ends. */
     toEmptyLine: (bytes: Buffer): number => {
       hasZero = false;
       return toEnd(bytes, false);

@@ -23,10 +23,8 @@ export function isIdentity(value: unknown): value is ProcessIdentity {
 /** `elsewhere`: the process belongs to another container, whose processes are invisible here. */
 export type ProcessState = 'alive' | 'gone' | 'elsewhere';
 
-/** Returns the identity of this process. */
 export const thisProcess = (): ProcessIdentity => identityOf(process.pid);
 
-/** Returns the identity of the parent of this process. */
 export const parentProcess = (): ProcessIdentity => identityOf(process.ppid);
 
 const identityOf = (pid: number): ProcessIdentity => ({

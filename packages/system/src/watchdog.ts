@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
 
 /**
- * Tells systemd again and again that this process works, if its unit has `WatchdogSec=`. If the event loop stands still, the messages
- * stop, and systemd kills and restarts the process. systemd's own program sends the messages, because Node has no datagram sockets for
- * local names. See sd_watchdog_enabled(3).
+ * Regularly reports to systemd that this process works, if its unit has `WatchdogSec=`. If the event loop is blocked, the reports stop, and
+ * systemd kills and restarts the process. systemd's own program sends the messages, because Node has no datagram sockets for local names.
+ * See sd_watchdog_enabled(3).
  */
 export function answerWatchdog(env: Readonly<Record<string, string | undefined>> = process.env): void {
   const { NOTIFY_SOCKET: socket, WATCHDOG_USEC: limit, WATCHDOG_PID: pid } = env;

@@ -15,7 +15,7 @@ export interface FakeArtifact {
 
 interface FakeSnapshot {
   turn: number;
-  files: { filename: string; size_bytes: number; bytes?: Buffer }[];
+  files: { filename: string; mime_type?: string; size_bytes: number; bytes?: Buffer }[];
 }
 
 /** The reports so far. */

@@ -1,8 +1,9 @@
+import type { FinishTask } from '@runyard/contract/agent/finish-task';
 import type { ErrorCode } from '@runyard/contract/wire/errors';
 
 /** How a turn of a harness ended. */
 export type HarnessOutcome =
-  | { kind: 'succeeded'; summary: string }
+  | { kind: 'succeeded'; summary: string; checks?: FinishTask['checks'] }
   /**
    * Without a `code`, the agent failed at its task. With a `code`, the platform failed. `retried`: the platform must not run the turn
    * again.

@@ -12,6 +12,9 @@ test('the command report-artifact gets lines about a long upload before the answ
     },
     handoff: unused,
     pullRequest: unused,
+    github: unused,
+    describe: unused,
+    result: unused,
     tree: unused,
   });
   onTestFinished(() => socket.close());

@@ -3,8 +3,10 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import { fs } from '../builtin-modules.ts';
+import type { AnswerOnGithub } from '../github-answers/answer.ts';
 import type { HandoffResult } from '../handoff/handoff-files.ts';
 import type { PullRequestAnswer } from '../pull-requests/open.ts';
+import type { SubmitAnswer } from '../results/run-result.ts';
 import type { TreeAnswer } from '../run-tree/requests.ts';
 
 /**
@@ -24,6 +26,12 @@ export interface SocketHandlers {
   handoff: (paths: readonly string[], cwd: string) => Promise<HandoffResult>;
   /** `pull-request`; `gone` aborts when the command has exited. */
   pullRequest: (request: Readonly<Record<string, unknown>>, gone: AbortSignal) => Promise<PullRequestAnswer>;
+  /** The tool `submit_result` of the MCP server of the run. */
+  result: (value: unknown) => Promise<SubmitAnswer>;
+  /** A tool that writes on GitHub; `gone` aborts when its caller has exited. */
+  github: AnswerOnGithub;
+  /** Describes these tools for GitHub, as MCP does. */
+  describe: (names: readonly string[]) => Promise<readonly object[]>;
   /** `child-run`; `gone` aborts when the command has exited. */
   tree: (request: Readonly<Record<string, unknown>>, gone: AbortSignal) => Promise<TreeAnswer>;
 }
@@ -33,7 +41,7 @@ export interface AgentSocket {
   close(): void;
 }
 
-/** The service refuses more requests of one run in progress. */
+/** A run may have only this number of requests in progress; the service refuses further ones. */
 const maxConnections = 32;
 const maxRequestBytes = 2 * 1024 * 1024;
 
@@ -50,7 +58,7 @@ export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
     const disconnect = new AbortController();
     socket.on('close', () => {
       connections.delete(socket);
-      disconnect.abort(new Error('the command is gone'));
+      disconnect.abort(new Error('the command has ended'));
     });
     socket.on('error', () => socket.destroy());
     socket.setTimeout(60_000, () => socket.destroy());
@@ -75,6 +83,9 @@ export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
     if (request === undefined) return { ok: false, message: 'the request was not understood' };
     try {
       if ('pull_request' in request) return await handlers.pullRequest(request.pull_request, gone);
+      if ('describe' in request) return await handlers.describe(request.describe);
+      if ('github' in request) return await handlers.github(request.github.tool, request.github.input, gone);
+      if ('result' in request) return await handlers.result(request.result.value);
       if ('handoff' in request) return await handlers.handoff(request.handoff, request.cwd);
       return 'tree' in request ? await handlers.tree(request.tree, gone) : await handlers.artifact(request, onProgress);
     } catch (error) {
@@ -96,17 +107,27 @@ export function openAgentSocket(handlers: SocketHandlers): AgentSocket {
   };
 }
 
-type Answer = ArtifactResult | HandoffResult | PullRequestAnswer | TreeAnswer;
+type Answer = readonly object[] | ArtifactResult | HandoffResult | SubmitAnswer | PullRequestAnswer | TreeAnswer;
 type SocketRequest =
   | ArtifactSocketRequest
   | { handoff: string[]; cwd: string }
   | { pull_request: Record<string, unknown> }
+  | { github: { tool: string; input?: unknown } }
+  | { describe: string[] }
+  | { result: { value?: unknown } }
   | { tree: Record<string, unknown> };
 
 function parseRequest(line: string): SocketRequest | undefined {
   try {
-    const { artifact, cwd, handoff, pull_request, tree } = JSON.parse(line) as Record<string, unknown>;
+    const { artifact, cwd, describe, github, handoff, pull_request, result, tree } = JSON.parse(line) as Record<
+      string,
+      unknown
+    >;
     if (typeof pull_request === 'object' && pull_request !== null) return { pull_request: { ...pull_request } };
+    if (Array.isArray(describe)) return { describe: describe.map(String) };
+    if (typeof github === 'object' && github !== null)
+      return { github: { tool: String(Object(github).tool), input: Object(github).input } };
+    if (typeof result === 'object' && result !== null) return { result };
     if (typeof tree === 'object' && tree !== null) return { tree: { ...tree } };
     if (Array.isArray(handoff) && typeof cwd === 'string') return { handoff: handoff.map(String), cwd };
     if (typeof artifact !== 'object' || artifact === null || typeof cwd !== 'string') return undefined;

@@ -45,7 +45,7 @@ export function unshowable({ kind, title, action }: ApprovalRequest): string | u
   if (kind !== 'permission') return undefined;
   const fault = askedInputFault(action?.input);
   if (fault !== undefined)
-    return `the input of ${shorten(action?.name ?? 'the action', maxNameLength)} cannot be shown whole to a person: ${fault}. Split the action into smaller ones, or put a long text into a file first`;
+    return `the input of ${shorten(action?.name ?? 'the action', maxNameLength)} cannot be shown in full to a person: ${fault}. Split the action into smaller ones, or put a long text into a file first`;
   const isEmpty = action === undefined || (JSON.stringify(action.input) ?? '{}').length <= 2;
   return isEmpty && title.length > maxTitleLength
     ? `the request has ${title.length} characters, and a person is shown at most ${maxTitleLength}`

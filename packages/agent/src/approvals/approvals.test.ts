@@ -173,7 +173,7 @@ test.each([
   [
     'is too long',
     permission('a'.repeat(70_000)),
-    'the input of shell cannot be shown whole to a person: it has 70,014 bytes',
+    'the input of shell cannot be shown in full to a person: it has 70,014 bytes',
   ],
   [
     'is nested too deeply',

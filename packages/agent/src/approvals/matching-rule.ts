@@ -34,7 +34,6 @@ export function matchingRule(
 /** Returns the name of a tool, and the name of an MCP tool also in the form `server.tool`, which is the same for all harnesses. */
 const namesOf = (name: string): string[] => [name, name.replace(/^mcp__(.+?)__/, '$1.')];
 
-/** Returns all texts in a value. */
 function textsOf(value: unknown): string[] {
   if (typeof value === 'string') return [value];
   if (Array.isArray(value))

@@ -28,7 +28,7 @@ async function* chunksOf(file: FileHandle, size: number, onRead?: (bytes: number
 const betweenLinesMs = 10_000;
 
 /**
- * Returns a function that gets the number of bytes sent so far, and tells a line about them: at most every 10 s, and only if another
+ * Returns a function that gets the number of bytes sent so far, and reports it as a line of text: at most every 10 s, and only if another
  * twentieth of the file was sent. So a person sees that a long upload continues.
  */
 export function uploadProgress(

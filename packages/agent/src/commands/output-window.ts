@@ -17,7 +17,7 @@ export interface OutputWindow {
   readonly truncated: boolean;
   /** The amount of output that `text()` omits. */
   readonly leftOut: LeftOut;
-  /** Adds bytes and lines to `leftOut` that the output already lacked before `push` got it. */
+  /** Adds to `leftOut` the bytes and lines that were already missing in the output that `push` got. */
   addLeftOut(leftOut: LeftOut): void;
   /** Returns the whole output. If bytes were omitted, returns the head, a line with the size of the omitted part, and the tail. */
   text(): string;

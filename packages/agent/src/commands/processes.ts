@@ -64,12 +64,21 @@ export function listDescendants(pids: readonly number[]): number[] {
   return [...found];
 }
 
-/** Returns the parent of a process (proc_pid_stat(5)). The name of the program, in parentheses, may contain spaces and parentheses. */
-function parentOf(name: string): number | undefined {
-  if (!/^\d+$/.test(name)) return undefined;
+/**
+ * Returns false if a process has ended. Its parent may not have waited for it yet, so it can still be listed. Reads its state and not its
+ * arguments, because a process has no arguments for a moment while it starts a program.
+ */
+export const isRunning = (pid: number): boolean => !['Z', 'X', undefined].includes(statOf(String(pid))?.state);
+
+/** Returns the parent of a process. */
+const parentOf = (name: string): number | undefined => (/^\d+$/.test(name) ? statOf(name)?.parent : undefined);
+
+/** Reads the state of a process (proc_pid_stat(5)). The name of the program, in parentheses, may contain spaces and parentheses. */
+function statOf(pid: string): { state: string | undefined; parent: number } | undefined {
   try {
-    const stat = fs.readFileSync(`/proc/${name}/stat`, 'latin1');
-    return Number(stat.slice(stat.lastIndexOf(')') + 2).split(' ')[1]);
+    const stat = fs.readFileSync(`/proc/${pid}/stat`, 'latin1');
+    const [state, parent] = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+    return { state, parent: Number(parent) };
   } catch {
     return undefined;
   }
@@ -87,7 +96,7 @@ export function killProcesses(pids: readonly number[], spared: ReadonlySet<numbe
       process.kill(pid, 'SIGKILL');
       killed++;
     } catch {
-      // It has exited.
+      // The process has exited meanwhile.
     }
   }
   return killed;

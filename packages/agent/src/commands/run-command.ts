@@ -28,6 +28,8 @@ export interface CommandOptions {
   backpressure?: () => Promise<void> | undefined;
   signal?: AbortSignal | undefined;
   timeoutMs?: number | undefined;
+  /** True: kills the processes that are left when the command has exited. */
+  endsGroup?: true;
   /** Time between SIGTERM and SIGKILL; default 1 s. */
   graceMs?: number | undefined;
 }
@@ -107,7 +109,7 @@ export async function runCommand(options: CommandOptions): Promise<CommandResult
 
   try {
     const exit = await exitAndOutput(child, window, options);
-    if (ended !== undefined && child.pid !== undefined) {
+    if ((ended !== undefined || options.endsGroup) && child.pid !== undefined) {
       signalGroup(child.pid, 'SIGKILL');
       killMarked(`${commandMarker}=${commandId}`);
     }

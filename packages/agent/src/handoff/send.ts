@@ -9,12 +9,16 @@ import { safeNames } from '../safe-names.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { gitRepositories } from './git-repositories.ts';
 import { fileOfWorkspace } from './handoff-files.ts';
+import { looseFiles } from './loose-files.ts';
 import { repositoryPatch, scratchIn } from './patch.ts';
 
 export interface SnapshotOptions {
   client: Pick<ServiceClient, 'uploadSnapshot' | 'upload'>;
   workspace: string;
-  /** True: also send a patch of each repository in the workspace, because the workspace belongs only to this run. */
+  /**
+   * True: also send a patch of each repository in the workspace, or the files of a workspace without repositories, because the workspace
+   * belongs only to this run.
+   */
   withPatches: boolean;
   env: Readonly<Record<string, string | undefined>>;
   /** Absolute paths of the files that the agent hands off. */
@@ -39,6 +43,8 @@ interface PatchLimits {
 
 export const patchLimits: PatchLimits = { ofOne: maxSnapshotFileBytes, together: 4 * maxSnapshotFileBytes };
 
+const patchType = 'text/x-diff';
+
 /** Time limit for making one patch. A patch of a large repository that takes longer is left out. */
 const patchTimeoutMs = 60_000;
 
@@ -48,18 +54,26 @@ interface SnapshotFile {
   path: string;
 }
 
-/** Sends a patch of each repository and the files that are handed off. Returns true if the run has a snapshot now. */
+/**
+ * Sends a patch of each repository, or the files of a workspace without repositories, and the files that are handed off. Returns true if
+ * the run has a snapshot now.
+ */
 export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
   const { client, turn, env, signal } = options;
   const repositories = options.withPatches ? await gitRepositories(options.workspace) : [];
-  if (repositories.length === 0 && options.handedOff.length === 0 && !options.evenEmpty) return false;
+  const loose = options.withPatches && repositories.length === 0 ? await looseFiles(options.workspace) : [];
+  const isEmpty = repositories.length === 0 && loose.length === 0 && options.handedOff.length === 0;
+  if (isEmpty && !options.evenEmpty) return false;
   // Write patches to the home's folder `.cache`, because archives do not include it. Do not write them to /tmp, because /tmp may be in
   // memory.
   const home = env.HOME === undefined ? tmpdir() : join(env.HOME, '.cache');
   const scratch = await scratchIn(home);
   try {
     const patches = await patchesOf(repositories, scratch, options);
-    const files = [...patches, ...(await handedOffFiles(options))].slice(0, maxSnapshotFiles);
+    const handedOff = await handedOffFiles(options);
+    const others = loose.map((path) => looseFile(options.workspace, path));
+    const isNew = ({ path }: SnapshotFile) => handedOff.every((each) => each.path !== path);
+    const files = [...patches, ...handedOff, ...others.filter(isNew)].slice(0, maxSnapshotFiles);
     if (files.length === 0 && !options.evenEmpty) return false;
     const names = safeNames(files.map(({ name }) => name));
     const handles: FileHandle[] = [];
@@ -90,6 +104,14 @@ export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
   }
 }
 
+/** Names of files have no folders, so the name contains those of the path. */
+function looseFile(workspace: string, path: string): SnapshotFile {
+  const type = mimeTypeOf(path);
+  // With the type of a patch, the service would take the file for the changes of a repository.
+  const mimeType = type === patchType ? 'text/plain' : type;
+  return { name: path.replaceAll('/', '-'), mimeType, path: join(workspace, path) };
+}
+
 async function patchesOf(
   repositories: readonly string[],
   scratch: string,
@@ -106,7 +128,7 @@ async function patchesOf(
       const path = await repositoryPatch(repository, gitOptions);
       if (path === undefined) continue;
       room -= (await stat(path)).size;
-      patches.push({ name, mimeType: 'text/x-diff', path });
+      patches.push({ name, mimeType: patchType, path });
     } catch (error) {
       options.signal.throwIfAborted();
       options.onLeftOut(name, (error as Error).message);

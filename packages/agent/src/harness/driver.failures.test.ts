@@ -37,7 +37,7 @@ describe('the driver', () => {
     expect(await drive('glued', { startTimeoutMs: 2_000 }).run()).toMatchObject({
       kind: 'failed',
       message: expect.stringContaining(
-        'Its standard output began with text that is no message: "\\u001b[1mready\\u001b[0m {',
+        'Its standard output began with text that is not a protocol message: "\\u001b[1mready\\u001b[0m {',
       ),
     });
   });

@@ -23,7 +23,7 @@ describe('images', () => {
     await run([image(3)]);
     expect(JSON.parse(text())).toEqual([{ type: 'text', text: 'Do it.' }]);
     expect(of('notice').map(({ name, data }) => [name, data])).toEqual([
-      ['image_not_sent', { path: 'attachments/a.png', reason: expect.stringContaining('does not take images') }],
+      ['image_not_sent', { path: 'attachments/a.png', reason: expect.stringContaining('does not accept images') }],
     ]);
   });
 

@@ -247,7 +247,7 @@ export function driveHarness(options: DriverOptions): Driver {
       turnEnded.abort(new Error('the turn is over'));
       await updates.keeping;
       updates.endTurn(
-        outcome.kind === 'succeeded' ? 'the harness ended its turn without telling the result' : 'interrupted',
+        outcome.kind === 'succeeded' ? 'the harness ended its turn without reporting the result' : 'interrupted',
       );
       if (hasStarted) turn.onEnded(updates.lastText.trim());
       return outcome;
@@ -267,19 +267,19 @@ export function driveHarness(options: DriverOptions): Driver {
   };
 }
 
-/** Maximum number of times that a turn goes on after a denial that has ended it. */
+/** Maximum number of times that the driver continues a turn that the harness ended because of a denial. */
 const maxDenials = 20;
 
 /** Time in which a harness must end a turn that changed something in the mode `plan`. */
 const planGraceMs = 2_000;
 
 const planBroken = (path: string): string =>
-  `The turn has the mode plan, which changes nothing, but ${path} was changed. The turn was stopped. Look at the change, and send a message without the mode plan if the agent should do the work.`;
+  `The turn has the mode plan, in which nothing may change, but ${path} was changed. The turn was stopped. Look at the change, and send a message without the mode plan if the agent should do the work.`;
 
 /**
- * Returns the prompt in a form that the harness does not take for one of its own commands. Harnesses recognise a command by a slash at
- * the start of the prompt, and Gemini CLI also by a dollar sign. A harness answers its own commands without a model and ends the turn as
- * a success, so "/status gives 500, fix it" would not reach the model.
+ * Returns the prompt in a form that the harness does not treat as one of its own commands. Harnesses recognise a command by a slash at the
+ * start of the prompt, and Gemini CLI also by a dollar sign. A harness answers its own commands without a model and ends the turn as a
+ * success, so "/status gives 500, fix it" would not reach the model.
  */
 export function plainPrompt(blocks: readonly ContentBlock[]): ContentBlock[] {
   const at = blocks.findIndex(({ type }) => type === 'text');

@@ -54,7 +54,7 @@ describe('the driver', () => {
     const { run, of } = drive('leaves-open');
     await run();
     expect(of('action_result')).toEqual([expect.objectContaining({ action_id: 't1', state: 'failed' })]);
-    expect(of('action_output')[0]?.text).toContain('without telling the result');
+    expect(of('action_output')[0]?.text).toContain('without reporting the result');
   });
 
   test('stores lines that are not messages in the transcript', async () => {

@@ -26,7 +26,7 @@ export function harnessAnswers(
     const lines = link.strayLines ?? [];
     return lines.length === 0
       ? ''
-      : ` Its standard output began with text that is no message: ${lines.map((line) => JSON.stringify(line)).join(', ')}.`;
+      : ` Its standard output began with text that is not a protocol message: ${lines.map((line) => JSON.stringify(line)).join(', ')}.`;
   };
   return async (method, request, timeoutMs) => {
     let timer: NodeJS.Timeout | undefined;

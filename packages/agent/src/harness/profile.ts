@@ -80,7 +80,7 @@ const capabilitiesOf: Readonly<Record<HarnessKind, HarnessCapabilities>> = {
     loadsSessions: false,
     takesFileLinks: true,
     hasCommands: false,
-    // The verdict can be trusted, because the agent's own link makes it from the exit code, and the program cannot set it.
+    // The program cannot set the verdict: the agent computes it from the exit code.
     trustedVerdict: true,
   },
 };
@@ -94,7 +94,6 @@ function kindOf(type: string, hasModel: boolean): HarnessKind {
 /** The part of a task that names the harness of the run. */
 export type HarnessOfTask = Pick<AgentTask, 'harness' | 'agent_config'>;
 
-/** Returns the profile of the harness of a task. */
 export function harnessProfile({ harness, agent_config }: HarnessOfTask): HarnessProfile {
   const { type, model } = harness;
   const ownModel = findHarness(type)?.isBuiltIn ? 'runbook' : (agent_config.model_id ?? type);

@@ -1,10 +1,11 @@
 import { pathToFileURL } from 'node:url';
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
-import type { RunMode } from '@runyard/contract/runs/run-request';
+import type { RunMode } from '@runyard/contract/runs/message-origin';
 import { formatBytes } from '@runyard/contract/wire/byte-size';
 import { planOnly } from '../acp/plan-mode.ts';
 import { decisionText } from '../approvals/decision-text.ts';
+import { aboutResult } from '../results/prompt-text.ts';
 import { aboutTree, orchestrateMode } from '../run-tree/prompt-text.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 import { answerMeta } from './oz/agent.ts';
@@ -35,7 +36,7 @@ const capabilitiesOf = (task: AgentTask) => harnessProfile(task).capabilities;
 /** Returns the record of earlier executions, as text that comes before the first prompt. */
 function conversationSoFar(task: AgentTask, restored: boolean): string[] {
   if (task.conversation?.kind !== 'text' || !capabilitiesOf(task).readsAdvice) return [];
-  const soFar = `You go on with a conversation whose sandbox is gone. What was said and done so far, as a record, not as instructions to repeat:\n\n<conversation>\n${task.conversation.text}\n</conversation>`;
+  const soFar = `You continue a conversation whose sandbox is gone. This record shows what was said and done so far. It is not a list of instructions to repeat:\n\n<conversation>\n${task.conversation.text}\n</conversation>`;
   if (task.loss !== undefined) return [soFar];
   return [
     `${soFar}\n\n${restored ? 'The files of its workspace are there.' : 'Files of the earlier workspace may be missing.'} The user now says:`,
@@ -50,15 +51,22 @@ function aboutRuns(task: AgentTask): string[] {
   return about === '' ? [] : [about];
 }
 
+/** Returns the text about the result of the run, for a harness whose own instructions do not include it. */
+function aboutOwnResult(task: AgentTask): string[] {
+  const { ownInstructions, mcpServers } = capabilitiesOf(task);
+  const about = ownInstructions ? '' : aboutResult(task, mcpServers === 'harness' ? 'tool' : 'file');
+  return about === '' ? [] : [about];
+}
+
 /** Returns the prompt of a turn for a harness that was started again in the same sandbox and could not load the earlier session. */
 export function promptAfterRestart(task: AgentTask, record: string, prompt: string): string {
   const earlier = task.conversation?.kind === 'text' ? [task.conversation.text] : [];
   const conversation = [...earlier, record].filter((part) => part !== '').join('\n\n');
-  const about = [...basePrompt(task), ...aboutRuns(task)];
+  const about = [...basePrompt(task), ...aboutRuns(task), ...aboutOwnResult(task)];
   if (conversation === '') return [...about, prompt].join('\n\n');
   return [
     ...about,
-    `You go on with a conversation whose process has ended. What was said and done so far, as a record, not as instructions to repeat:\n\n<conversation>\n${conversation}\n</conversation>\n\nThe files of the workspace are there. The user now says:`,
+    `You continue a conversation whose process has ended. This record shows what was said and done so far. It is not a list of instructions to repeat:\n\n<conversation>\n${conversation}\n</conversation>\n\nThe files of the workspace are there. The user now says:`,
     prompt,
   ].join('\n\n');
 }
@@ -78,7 +86,12 @@ export function promptContent(
   attachments: readonly WrittenAttachment[],
   { restored, loaded }: { restored: boolean; loaded: boolean },
 ): ContentBlock[] {
-  const aboutRun = [...basePrompt(task), ...aboutRuns(task), ...conversationSoFar(task, restored)];
+  const aboutRun = [
+    ...basePrompt(task),
+    ...aboutRuns(task),
+    ...aboutOwnResult(task),
+    ...conversationSoFar(task, restored),
+  ];
   const lost = capabilitiesOf(task).readsAdvice ? lossText(task, restored) : [];
   const before = [...(loaded ? [] : aboutRun), ...lost];
   const links = attachedFiles(task, attachments);
@@ -128,10 +141,10 @@ function lossText({ loss, attachments }: Pick<AgentTask, 'loss' | 'attachments'>
   const done =
     record === undefined
       ? ''
-      : `\n\nThis was said and done after that, as a record, not as instructions to repeat. Its changes of files may be missing. What it did elsewhere, such as a push, a message or a request, has happened: look before you do it again.\n\n<lost_work>\n${record}\n</lost_work>`;
+      : `\n\nThis record shows what was said and done after that. It is not a list of instructions to repeat. Its changes of files may be missing. What it did elsewhere, such as a push, a message or a request, has happened: look before you do it again.\n\n<lost_work>\n${record}\n</lost_work>`;
   const earlier = restored && attachments.some((file) => file.earlier === true);
   const attached = earlier ? '\n\nThe files that came with the task are in attachments/.' : '';
   return [
-    `The machine on which you worked on this task was lost in the middle of your turn, and you go on in a new sandbox. ${files} Processes that you had started have ended.${done}${attached}\n\nGo on with the task and finish it. Do not repeat what is done. The task:`,
+    `The machine on which you worked on this task was lost in the middle of your turn, and you continue in a new sandbox. ${files} Processes that you had started have ended.${done}${attached}\n\nContinue the task and finish it. Do not repeat work that is done. The task:`,
   ];
 }

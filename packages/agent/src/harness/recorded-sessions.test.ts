@@ -25,7 +25,7 @@ function replay(type: string): AgentEventBody[] {
     if (method === 'session/update') updates.update(withDiffTexts(params?.update));
     if (method === 'session/request_permission') updates.permission(withDiffTexts(params?.toolCall));
   }
-  updates.endTurn('the harness ended its turn without telling the result');
+  updates.endTurn('the harness ended its turn without reporting the result');
   return events;
 }
 

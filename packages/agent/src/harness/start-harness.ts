@@ -1,13 +1,17 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { AgentLink, LinkEvents } from '../acp/agent-link.ts';
+import { asObject } from '../acp/tool-output.ts';
 import type { Approvals } from '../approvals/approvals.ts';
 import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import type { KeptOutputs } from '../commands/kept-output.ts';
 import type { NetworkAccess } from '../egress/forwarder.ts';
+import type { AnswerOnGithub } from '../github-answers/answer.ts';
 import type { HandoffResult } from '../handoff/handoff-files.ts';
 import { imageLimits } from '../images/images.ts';
 import type { RunMcp } from '../mcp/servers.ts';
+import { aboutResult, returnsResult } from '../results/prompt-text.ts';
+import type { SubmitValue } from '../results/run-result.ts';
 import type { RunTree } from '../run-tree/tree.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../setup-failure.ts';
@@ -41,6 +45,10 @@ export interface HarnessOptions {
   handoff: (paths: readonly string[]) => Promise<HandoffResult>;
   reportArtifact: (request: ArtifactRequest) => Promise<ArtifactResult>;
   tree: RunTree;
+  /** Submits the result of the run. Only called if the task has an output schema. */
+  submitResult: SubmitValue;
+  /** Writes on GitHub. Only called for tools that the environment of the task allows. */
+  answerOnGithub: AnswerOnGithub;
   mcp: Pick<RunMcp, 'tools' | 'forHarness'>;
   turnCheck: TurnCheck;
   approvals: Approvals;
@@ -124,6 +132,7 @@ function runbook(options: HarnessOptions): Engine {
     endedAs: task.ended_as,
     progress,
     noModel,
+    submitResult: returnsResult(task) ? options.submitResult : undefined,
   });
 }
 
@@ -132,6 +141,7 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
   const env = { ...options.env, ...task.harness.env };
   const { model } = task.harness;
   if (model === undefined) throw new Error('the model loop needs a model');
+  const schema = asObject(task.agent_config.output_schema);
   const { modelEngine } = await import('./oz/loop.ts');
   return modelEngine({
     model,
@@ -146,6 +156,8 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
     reportArtifact: options.reportArtifact,
     handoff: options.handoff,
     tree: options.tree,
+    github: { names: Object.keys(task.environment?.config.github_tools ?? {}), answer: options.answerOnGithub },
+    result: schema && { schema, submit: options.submitResult, about: aboutResult(task, 'tool') },
     approvals,
     memory: options.memory,
     redact: options.redact,

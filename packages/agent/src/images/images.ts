@@ -60,13 +60,13 @@ export function imageContent(
   for (const { path, type, bytes } of images) {
     const size = Math.ceil(bytes.length / 3) * 4;
     const reason = !takesImages
-      ? 'The model or harness does not take images.'
+      ? 'The model or harness does not accept images.'
       : !limits.types.has(type)
-        ? `The model does not take ${type}.`
+        ? `The model does not accept ${type}.`
         : size > limits.maxEach
-          ? `The image has ${size} bytes as base64; the model takes ${limits.maxEach}.`
+          ? `The image has ${size} bytes as base64; the model accepts ${limits.maxEach}.`
           : together + size > limits.maxTogether
-            ? `The images of the prompt have more than the ${limits.maxTogether} bytes as base64 that the model takes together.`
+            ? `The images of the prompt have more than the ${limits.maxTogether} bytes as base64 that the model accepts together.`
             : undefined;
     if (reason !== undefined) {
       notSent.push({ path, reason });

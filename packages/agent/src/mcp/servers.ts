@@ -61,10 +61,10 @@ function adviceFor({ command, args = [] }: TaskMcpServer, network: NetworkAccess
   const words = (command === undefined ? [] : [command, ...args]).flatMap((word) => word.split(/\s+/));
   const wantsHost = lacksHost(said, network) || words.some((word) => downloads.test(word)) || said.startsWith(silence);
   if (command === undefined || network === 'open' || !wantsHost)
-    return 'Correct config.mcp_servers, or what the server needs in the sandbox, and run again.';
+    return 'Correct config.mcp_servers, or install the programs that the server needs in the sandbox, and run again.';
   const hosts =
     network === 'none'
-      ? "The sandbox has no network, and a server that is downloaded when it starts, or that calls a host, needs one: name the hosts in the environment's network.allowed_hosts, or the package manager in network.presets."
+      ? "The sandbox has no network, and a server that is downloaded when it starts, or that calls a host, needs a network: name the hosts in the environment's network.allowed_hosts, or the package manager in network.presets."
       : `If the server needs a host: ${allowListAdvice}`;
   return `${hosts} Or install the server in the sandbox's image or on the worker's machine, or give the url of a server that the service reaches.`;
 }

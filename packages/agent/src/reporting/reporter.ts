@@ -124,8 +124,9 @@ export function startReporter(options: ReporterOptions): Reporter {
   }
 
   /**
-   * Adds a piece without text if no piece follows this one for `pauseMs`. The service holds back an end that may be the beginning of a
-   * secret until the next piece, and this piece makes it show short ends. Ends with white space are not held back for long.
+   * Adds a piece without text if no other piece follows for `pauseMs`. The reason: the service holds back the end of a text that may be the
+   * beginning of a secret until it gets the next piece. An empty piece makes the service show a short end. A text that ends with white
+   * space needs no such piece.
    */
   function watchForPause(event: AgentEventBody): void {
     if (event.type === 'turn_finished') forgetPauses();

@@ -15,12 +15,13 @@ export function formatRuns(runs: readonly ChildRun[], maxBytes: number, mark: st
   const share = Math.max(200, Math.floor(maxBytes / runs.length) - 500);
   const blocks = runs.map((run) => {
     const summary = run.summary ?? run.message ?? '';
+    const result = run.result === undefined ? [] : [`result: ${JSON.stringify(run.result)}`];
     const artifacts = run.artifacts
       .slice(0, 20)
       .map(({ artifact_type, title, url, artifact_uid }) =>
         [artifact_type, title, url, artifact_uid].filter((part) => part !== undefined).join(' '),
       );
-    const report = [summary, ...artifacts.map((line) => `artifact: ${line}`)].join('\n').trim();
+    const report = [...result, summary, ...artifacts.map((line) => `artifact: ${line}`)].join('\n').trim();
     const head = `run ${run.run_id} ${run.state} ${JSON.stringify(firstPart(run.title, 200))}`;
     return report === '' ? head : `${head}\n--- ${mark}\n${cutText(report, share).text}\n--- ${mark}`;
   });

@@ -15,13 +15,13 @@ export function aboutTree(tree: Pick<RunTree, 'maxLive' | 'parent'>, means: Mean
   const parts: string[] = [];
   if (tree.maxLive !== undefined) {
     parts.push(
-      `You can have other agents do parts of the work: ${startAndAwait[means]} At most ${tree.maxLive} of them at work at once. Their answer is only a report: check the important parts.`,
+      `Other agents can do parts of the work: ${startAndAwait[means]} At most ${tree.maxLive} of them can work at the same time. Their answer is only a report: check the important parts.`,
     );
   }
   if (tree.parent !== undefined) {
     const how = means === 'tools' ? 'send_message with the run_id "parent"' : '`child-run message parent TEXT`';
     parts.push(
-      `You work for another agent (run ${tree.parent.run_id}). Your last message is what it reads: give the result in it, complete and short. For news on the way there is ${how}.`,
+      `You work for another agent (run ${tree.parent.run_id}), which reads only your last message: put the complete result into it, in a short form. To send news before the end, use ${how}.`,
     );
   }
   return parts.join('\n\n');
@@ -29,4 +29,4 @@ export function aboutTree(tree: Pick<RunTree, 'maxLive' | 'parent'>, means: Mean
 
 /** The text before a prompt in the mode `orchestrate`. */
 export const orchestrateMode =
-  'Mode: orchestrate. Split the work into parts that can be done on their own, start a run for each, all at once where they do not need one another, await them, look at what they report, start further ones where something is missing, and end with a summary of the whole. Do yourself only what is too small to hand over.';
+  'Mode: orchestrate. Split the work into parts that can be done on their own, start a run for each part, await the runs, read their reports, start further runs if something is missing, and end with a summary of all results. Start runs that do not depend on each other at the same time. Do yourself only what is too small to hand over.';

@@ -1,5 +1,5 @@
 import type { ChildRun, ChildRunRequest } from '@runyard/contract/runs/child-runs';
-import type { RunMode } from '@runyard/contract/runs/run-request';
+import type { RunMode } from '@runyard/contract/runs/message-origin';
 import { monotonicMs } from '../builtin-modules.ts';
 import { beforeSignals } from '../commands/processes.ts';
 import { ServiceRefusal } from '../service/errors.ts';

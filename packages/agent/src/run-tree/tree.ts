@@ -1,6 +1,6 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { ChildRun, ChildRunList, ChildRunRequest, ChildRunResponse } from '@runyard/contract/runs/child-runs';
-import type { RunMode } from '@runyard/contract/runs/run-request';
+import type { RunMode } from '@runyard/contract/runs/message-origin';
 import { isSettled } from '@runyard/contract/runs/run-states';
 import { monotonicMs } from '../builtin-modules.ts';
 import { newId } from '../new-id.ts';
@@ -88,7 +88,7 @@ export function runTree(client: Pick<ServiceClient, 'ask'>, task: AgentTask): Or
       }),
     async send(runId, message, signal) {
       const to = runId === 'parent' ? task.parent_run?.run_id : runId;
-      if (to === undefined) throw new Error('this run works for no other');
+      if (to === undefined) throw new Error('this run has no parent');
       const body = { run_id: to, message };
       const options = { body, idempotencyKey: newId(), signal, finalStatuses: [429] };
       const { delivery } = await client.ask<{ delivery: string }>('POST', 'messages', options);

@@ -11,9 +11,10 @@ const usage = `Usage: child-run start [--title TEXT] [--mode MODE] [--model ID] 
        child-run list [--json]
        child-run cancel ID
        child-run message ID TEXT
-Starts agents that work for this run, waits for them, and writes to others of the same tree (ID parent: the run that
-this one works for). A child has only secrets of this run. PROMPT and TEXT may be -: standard input. start prints the id. await without an ID waits for all;
-it exits with 0 where they SUCCEEDED, with 1 where one did not, with 124 when the time (default 3600 s) is over.
+Starts child runs (agents that work for this run), waits for them, and sends messages to runs of the same tree. The
+ID parent means the run that started this run. A child gets only secrets of this run. If PROMPT or TEXT is -, it is
+read from standard input. start prints the id of the child. await without an ID waits for all children; it exits with
+0 if all of them SUCCEEDED, with 1 if one did not, and with 124 after the timeout (default 3600 s).
 `;
 
 const text = { type: 'string' } as const;
@@ -112,7 +113,11 @@ async function requestOf(
         throw new BadUsage('message takes an ID and one TEXT; quote it');
       return { op, run_id: first, message: await textOrStdin(second, stdin) };
     default:
-      throw new BadUsage(op === undefined ? 'what shall be done?' : `unknown command ${JSON.stringify(op)}`);
+      throw new BadUsage(
+        op === undefined
+          ? 'name a command: start, await, list, cancel or message'
+          : `unknown command ${JSON.stringify(op)}`,
+      );
   }
 }
 

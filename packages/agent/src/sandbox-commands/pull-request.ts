@@ -6,7 +6,7 @@ import { askAgent } from './ask-agent.ts';
 
 const usage = `Usage: pull-request [--title TEXT] [--body TEXT | --body-file FILE] [--base BRANCH] [--draft]
                     [--head BRANCH] [--repository OWNER/REPO]
-Opens a pull request for a branch that is pushed, and prints its URL. A branch that has an open one gets no second one.
+Opens a pull request for a branch that is pushed, and prints its URL. A branch with an open pull request gets no second one.
 Absent: --title and --body are those of the last commit, --base is the default branch, --head the branch of this
 folder, --repository its remote origin.
 `;
@@ -91,7 +91,7 @@ export async function pullRequestCommand(argv: readonly string[], env: NodeJS.Pr
     const answer = await askAgent<PullRequestAnswer>(socket, request);
     if (!answer.ok) return fail(answer.message);
     process.stdout.write(`${answer.url}\n`);
-    if (!answer.is_new) process.stderr.write('pull-request: the branch had an open one already\n');
+    if (!answer.is_new) process.stderr.write('pull-request: the branch already had an open pull request\n');
     return 0;
   } catch (error) {
     return fail(`the agent did not answer: ${(error as Error).message}`);

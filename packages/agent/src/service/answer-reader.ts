@@ -121,7 +121,7 @@ export function answerReader(maxBytes: (status: number) => number): AnswerReader
 function parseHead(text: string): Head {
   const [first = '', ...lines] = text.split('\r\n');
   const status = /^HTTP\/1\.1 (\d{3})( |$)/.exec(first)?.[1];
-  if (status === undefined) throw new Error('the answer is no HTTP/1.1');
+  if (status === undefined) throw new Error('the answer is not HTTP/1.1');
   const headers = new Map<string, string>();
   for (const each of lines) {
     const colon = each.indexOf(':');

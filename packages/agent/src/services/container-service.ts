@@ -33,7 +33,7 @@ export const startedService = (name: string): Running => ({
 export function refuseServicesOfPod(services: readonly EnvironmentService[], connection: ServiceConnection): void {
   if (areStarted(connection) && services.some(isOfImage))
     throw new SetupFailure(
-      'The environment has secrets for the setup and services with an image. In a pod, such services run during the setup and could keep these secrets. Use a worker with RUNYARD_SANDBOX=docker, or give one of the two up.',
+      'The environment has secrets for the setup and services with an image. In a pod, such services run during the setup and could keep these secrets. Use a worker with RUNYARD_SANDBOX=docker, or remove one of the two.',
     );
 }
 

@@ -13,7 +13,7 @@ export interface Running {
   ended(): string | undefined;
   /** Resolves when the program has ended and its output has been read. */
   readonly exited: Promise<void>;
-  /** Ends what the agent does for a service whose processes are not in the sandbox. */
+  /** Ends the agent's own work for the service. Only for a service whose processes are not in the sandbox. */
   stop?(): void;
 }
 

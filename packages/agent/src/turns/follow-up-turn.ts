@@ -1,16 +1,16 @@
-import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { HarnessOutcome } from '../acp/outcome.ts';
-import { attachedFiles, debugText, promptAfterRestart, promptText } from '../harness/prompt.ts';
+import { debugText } from '../harness/prompt.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import type { WrittenAttachment } from '../workspace/attachments.ts';
 import type { FollowUpFiles } from './follow-up-files.ts';
+import { runMessageTurn } from './message-turn.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
 export interface FollowUpTurnOptions {
-  readonly turns: TurnsOptions;
+  readonly turns: Pick<TurnsOptions, 'position' | 'reporter' | 'record' | 'approvals' | 'harness' | 'treeOf'>;
   readonly runner: TurnRunner;
   readonly files: FollowUpFiles;
   /** The reason why the setup of this sandbox failed; undefined if the setup did not fail. */
@@ -23,7 +23,7 @@ export async function runFollowUpTurn(
   followUp: FollowUp,
   { turns, runner, files, setupFailure }: FollowUpTurnOptions,
 ): Promise<HarnessOutcome> {
-  const { reporter, approvals, harness, record } = turns;
+  const { reporter, approvals } = turns;
   reporter.emit({ type: 'follow_up_taken', follow_up_id: followUp.id });
   // The service withholds rights that the author of the follow-up lacks, but only after it knows that the text runs.
   await reporter.flush();
@@ -42,14 +42,7 @@ export async function runFollowUpTurn(
   }
   const message = approvals.turnMessage(followUp);
   const request = setupFailure === undefined ? message : debugText(task, setupFailure, message);
-  const text = promptText(task, request, mode);
   const { decision: _, ...undecided } = task;
-  const { driver, restarted } = await harness.start(setupFailure === undefined ? task : undecided);
-  if (restarted !== undefined) runner.addOpeningNotice('harness_restarted', { reason: restarted.reason });
-  const before = restarted === undefined ? '' : record.text();
-  const prompt = (loaded: boolean): ContentBlock[] => {
-    const whole = restarted === undefined || loaded ? text : promptAfterRestart(task, before, text);
-    return [{ type: 'text', text: whole }, ...attachedFiles(task, attachments)];
-  };
-  return await runner.run(driver, { message, mode, prompt, attachments, load: restarted?.session });
+  const ofTurn = setupFailure === undefined ? task : undecided;
+  return await runMessageTurn(ofTurn, { message, request, mode, attachments }, { turns, runner });
 }

@@ -2,10 +2,10 @@ import { type FollowUp, watchInbox } from '../service/inbox.ts';
 import type { FollowUpFiles } from './follow-up-files.ts';
 import type { FollowUpQueue } from './follow-up-queue.ts';
 import type { TurnRunner } from './turn-runner.ts';
-import type { TurnsOptions } from './turns-options.ts';
+import type { TurnsEnd, TurnsOptions } from './turns-options.ts';
 
 export interface InboxMessagesOptions {
-  readonly turns: TurnsOptions;
+  readonly turns: TurnsEnd & Pick<TurnsOptions, 'client' | 'reporting' | 'approvals' | 'changes'>;
   readonly runner: TurnRunner;
   readonly followUps: FollowUpQueue;
   readonly files: FollowUpFiles;

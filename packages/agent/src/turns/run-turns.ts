@@ -7,11 +7,12 @@ import type { FollowUp } from '../service/inbox.ts';
 import { SetupFailure } from '../setup-failure.ts';
 import { stopped } from '../stopping.ts';
 import { finishTurn } from './finish-turn.ts';
-import { runFirstTurn } from './first-turn.ts';
+import { runFirstTurn, runFreshCheckTurn } from './first-turn.ts';
 import { followUpFiles } from './follow-up-files.ts';
 import { followUpQueue } from './follow-up-queue.ts';
 import { runFollowUpTurn } from './follow-up-turn.ts';
 import { receiveInbox } from './inbox-messages.ts';
+import { beginDecidedTurn, settleTurn } from './settle-turn.ts';
 import { turnRunner } from './turn-runner.ts';
 import type { TurnsOptions } from './turns-options.ts';
 
@@ -34,7 +35,17 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
     options.treeOf(task);
     approvals.begin(policyOfTask(task, workspace), undefined);
     receiveInbox({ turns: options, runner, followUps, files });
-    return await runFirstTurn(task, options, runner);
+    await beginDecidedTurn(task, { turns: options });
+    const run = task.fresh_check === undefined ? runFirstTurn : runFreshCheckTurn;
+    return await settleTurn(task, await run(task, options, runner), { turns: options, runner });
+  }
+
+  async function followUpTurn(task: AgentTask, followUp: FollowUp): Promise<HarnessOutcome> {
+    await beginDecidedTurn(task, { turns: options });
+    const parts = { turns: options, runner };
+    const outcome = await runFollowUpTurn(task, followUp, { ...parts, files, setupFailure });
+    // A turn in the sandbox of a failed setup is only about the failure.
+    return setupFailure === undefined ? await settleTurn(task, outcome, parts) : outcome;
   }
 
   /**
@@ -72,9 +83,7 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
     if (followUp === undefined) return await leave();
     await saver.abort();
     position.turn += 1;
-    outcome = await resolved
-      .then((task) => runFollowUpTurn(task, followUp, { turns: options, runner, files, setupFailure }))
-      .catch(outcomeOfError);
+    outcome = await resolved.then((task) => followUpTurn(task, followUp)).catch(outcomeOfError);
   }
 }
 
@@ -82,7 +91,12 @@ export async function runTurns(options: TurnsOptions): Promise<void> {
 function turnReport(outcome: HarnessOutcome, turn: number): FinishTask & { turn: number } {
   switch (outcome.kind) {
     case 'succeeded':
-      return { turn, success: true, summary: outcome.summary };
+      return {
+        turn,
+        success: true,
+        summary: outcome.summary,
+        ...(outcome.checks === undefined ? {} : { checks: outcome.checks }),
+      };
     case 'interrupted':
       return { turn, success: true, interrupted: true, summary: outcome.summary };
     case 'failed':

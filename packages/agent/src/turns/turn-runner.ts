@@ -1,4 +1,4 @@
-import type { RunMode } from '@runyard/contract/runs/run-request';
+import type { RunMode } from '@runyard/contract/runs/message-origin';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import type { Driver, Turn } from '../harness/driver.ts';
 import { newId } from '../new-id.ts';
@@ -26,19 +26,46 @@ export interface TurnRunner {
   run(driver: Driver, input: TurnInput): Promise<HarnessOutcome>;
   /** Adds a notice to the beginning of the next turn. The notice explains a change since the last turn. */
   addOpeningNotice(name: string, data: unknown): void;
+  /** Aborts when a person interrupts the turn in progress. */
+  readonly interrupted: AbortSignal;
   /** Interrupts the turn with this number, even if the harness has not begun it yet. */
   interrupt(turn: number): void;
   /** Ends the turn in progress. Called when the sandbox must end. */
   endForLeave(): void;
 }
 
-export function turnRunner(options: TurnsOptions): TurnRunner {
+/** What single turns need of the execution. */
+type RunnerParts = Pick<
+  TurnsOptions,
+  | 'position'
+  | 'reporter'
+  | 'record'
+  | 'approvals'
+  | 'harness'
+  | 'workspace'
+  | 'task'
+  | 'notice'
+  | 'interruptGraceMs'
+  | 'harnessGraceMs'
+>;
+
+export function turnRunner(options: RunnerParts): TurnRunner {
   const { position, reporter, record, approvals, harness, workspace, task, notice } = options;
   let isRunning = false;
   let interruptedTurn = 0;
   const openingNotices: [name: string, data: unknown][] = [];
+  let interruption = { turn: 0, controller: new AbortController() };
+
+  function interruptionOfTurn(): AbortController {
+    if (interruption.turn !== position.turn) interruption = { turn: position.turn, controller: new AbortController() };
+    if (interruptedTurn === position.turn) interruption.controller.abort(new Error('interrupted'));
+    return interruption.controller;
+  }
 
   return {
+    get interrupted() {
+      return interruptionOfTurn().signal;
+    },
     async run(driver, { message, prompt, mode, attachments, onStarted, load }) {
       const cwd = workingFolder(workspace, await task);
       const stepId = newId();
@@ -72,7 +99,9 @@ export function turnRunner(options: TurnsOptions): TurnRunner {
     addOpeningNotice: (name, data) => void openingNotices.push([name, data]),
     interrupt(turn) {
       interruptedTurn = turn;
-      if (turn === position.turn) harness.driver?.interrupt(options.interruptGraceMs);
+      if (turn !== position.turn) return;
+      interruptionOfTurn();
+      harness.driver?.interrupt(options.interruptGraceMs);
     },
     endForLeave() {
       if (isRunning) harness.driver?.interrupt(options.harnessGraceMs);

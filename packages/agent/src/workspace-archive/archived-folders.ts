@@ -1,6 +1,5 @@
 import { relative, resolve } from 'node:path';
 
-/** A folder that is archived. */
 export interface ArchivedFolder {
   readonly path: string;
   /** Paths below the folder that the archive omits; each path begins with `./`. */

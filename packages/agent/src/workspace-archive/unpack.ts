@@ -42,7 +42,7 @@ export async function unpackFolders(
     },
     { signal: options.signal },
   );
-  if (hash.digest('hex') !== options.sha256) throw new Error('the archive is not the one that was kept');
+  if (hash.digest('hex') !== options.sha256) throw new Error('the archive differs from the archive that was stored');
 }
 
 /**

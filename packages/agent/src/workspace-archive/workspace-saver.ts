@@ -49,6 +49,8 @@ export interface WorkspaceSaver {
    * checkpoint. Rejects if the checkpoint failed.
    */
   checkpoint(turn: number, marks: CheckpointMarks): Promise<void>;
+  /** Keeps the snapshot of this turn, which is stored: `save` does not replace it. */
+  keepSnapshot(turn: number): void;
   /** Stops saving. Resolves when all processes of the saver have ended. */
   abort(): Promise<void>;
 }
@@ -62,6 +64,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   let isCheckpoint = false;
   let snapshotState: string | undefined;
   let hasSnapshot = options.restored;
+  let keptTurn: number | undefined;
   let saving: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
   let checkpointing: { done: Promise<void>; abort: AbortController } | undefined;
 
@@ -112,6 +115,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   }
 
   async function saveSnapshot(turn: number, stateBefore: string | undefined, signal: AbortSignal): Promise<void> {
+    if (turn === keptTurn) return await options.reportChanges(signal);
     const handedOff = options.handedOff();
     const state = stateBefore && `${stateBefore} ${handedOff.join('\0')}`;
     if (state !== undefined && state === snapshotState) return;
@@ -177,6 +181,9 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
       } finally {
         checkpointing = undefined;
       }
+    },
+    keepSnapshot(turn) {
+      [keptTurn, hasSnapshot, snapshotState] = [turn, true, undefined];
     },
     abort,
   };

@@ -14,7 +14,7 @@ export function cloneSteps(
   const inTarget = (...args: string[]) => ['-C', target, ...args];
   const cone = sparse === undefined ? [] : [inTarget('sparse-checkout', 'set', '--cone', ...sparse)];
   if (ref !== undefined && /^[0-9a-f]{40}$/.test(ref))
-    // `git clone` takes no commit.
+    // `git clone` cannot clone a commit by its id.
     return [
       ['init', '--quiet', '--', target],
       inTarget('remote', 'add', ...tags, 'origin', url),

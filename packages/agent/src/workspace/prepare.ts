@@ -1,13 +1,17 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { atBase } from '@runyard/contract/agent/base-commits';
 import type { NetworkAccess } from '../egress/forwarder.ts';
 import type { GrantedSecrets } from '../granted-secrets/granted-secrets.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceClient } from '../service/client.ts';
+import { SetupFailure } from '../setup-failure.ts';
 import { archivedFolders, foreignFolders } from '../workspace-archive/archived-folders.ts';
 import type { WrittenAttachment } from './attachments.ts';
 import type { PreparedOptions, PreparedWorkspace } from './prepared.ts';
 import type { StoredPatch } from './stored-changes.ts';
 import { checkWorkingFolder } from './working-folder.ts';
+
+type FreshCheck = NonNullable<AgentTask['fresh_check']>;
 
 export interface PrepareOptions {
   task: AgentTask;
@@ -44,7 +48,8 @@ export interface Prepared {
  * the setup. Throws a `SetupFailure` that says which step failed and why.
  */
 export async function prepareWorkspace(options: PrepareOptions): Promise<Prepared> {
-  const { workspace } = options.task;
+  const { workspace, fresh_check: check } = options.task;
+  if (check !== undefined) return await prepareCheck(check, options);
   if (workspace?.kind === 'archive' && options.ownFolders) await installAgain(options);
   const notRestored = await restore(options);
   const restored = workspace !== undefined && workspace.kind !== 'changes' && notRestored === undefined;
@@ -56,6 +61,18 @@ export async function prepareWorkspace(options: PrepareOptions): Promise<Prepare
   await checkWorkingFolder(options.workspace, options.task);
   const problem = notRestored ?? notApplied;
   return { attachments, restored, ...(problem === undefined ? {} : { notRestored: problem }) };
+}
+
+/** Sets up the base commits of a check, and then applies the changes to check. Throws a `SetupFailure` if anything is missing. */
+async function prepareCheck(check: FreshCheck, options: PrepareOptions): Promise<Prepared> {
+  const { task } = options;
+  if (!options.ownFolders) throw new SetupFailure(foreignFolders);
+  if (task.workspace?.kind !== 'changes') throw new SetupFailure('The changes to check are missing.');
+  const { applyToBase } = await import('./fresh-check.ts');
+  await setUp({ ...options, task: atBase(task, check.base_commits) });
+  await applyToBase(check, task.workspace.patches, options);
+  await checkWorkingFolder(options.workspace, task);
+  return { attachments: [], restored: false };
 }
 
 /**

@@ -1,6 +1,7 @@
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
+import { folderNames } from '@runyard/contract/agent/base-commits';
 import { maxSetupOutputBytes } from '@runyard/contract/limits';
 import { lastPart } from '@runyard/contract/wire/shorten';
 import { backoffMs, delay } from '@runyard/system/backoff';
@@ -64,19 +65,6 @@ export async function cloneRepositories(
     areExpected &&= commit !== undefined && commit === repository.head?.commit;
   }
   return areExpected;
-}
-
-/**
- * Returns a folder of the workspace for each repository: its `path`, or the name of the repository, or `owner-repo` if another repository
- * already has this folder.
- */
-function folderNames(repositories: AgentTask['repositories']): string[] {
-  const named = repositories.map(({ repo, path }) => (path ?? repo).toLowerCase().split('/')[0]);
-  return repositories.map(({ owner, repo, path }, index) => {
-    if (path !== undefined) return path;
-    const isTaken = named.some((name, at) => name === repo.toLowerCase() && (at < index || repositories[at]?.path));
-    return isTaken || repo.toLowerCase() === 'attachments' ? `${owner}-${repo}` : repo;
-  });
 }
 
 /** Returns the cloned commit; undefined if the repository is empty. */

@@ -20,7 +20,7 @@ function adviceFor(output: string, network: NetworkAccess): string {
   if (!lacksHost(output, network))
     return "Fix the command in the environment's setup_commands, or install what it needs on the worker's machine, and run again.";
   if (network === 'allow_list') return allowListAdvice;
-  return "The sandbox has no network: this command wanted to reach a host. Name it in the environment's network.allowed_hosts, or its package manager in network.presets. List repositories in the environment's github_repos, which are cloned through Runyard, attach files to the run, and install programs on the worker's machine. A worker with RUNYARD_SANDBOX=none has the network, and no protection.";
+  return "The sandbox has no network: this command tried to reach a host. Name the host in the environment's network.allowed_hosts, or its package manager in network.presets. List repositories in the environment's github_repos, which are cloned through Runyard, attach files to the run, and install programs on the worker's machine. A worker with RUNYARD_SANDBOX=none has the network, and no protection.";
 }
 
 /** Runs an environment's setup commands one after another. Throws a `SetupFailure` when a command fails. */

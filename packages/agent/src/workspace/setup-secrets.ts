@@ -1,6 +1,6 @@
 /**
- * Prevents that the agent gets the secrets of the setup: ends the processes that the setup left, and searches all files that the setup
- * wrote for the values.
+ * Ensures that the agent does not get the secrets of the setup: ends the processes that the setup left, and searches all files that the
+ * setup wrote for the values of the secrets.
  */
 import type { Stats } from 'node:fs';
 import { createUnzip, createZstdDecompress } from 'node:zlib';
@@ -9,7 +9,7 @@ import { shorten } from '@runyard/contract/wire/shorten';
 import { delay } from '@runyard/system/backoff';
 import { spellingsOf, withoutLineBreaks } from '@runyard/system/redaction/spellings';
 import { fs, monotonicMs } from '../builtin-modules.ts';
-import { killProcesses, listMarked, listVisible } from '../commands/processes.ts';
+import { isRunning, killProcesses, listMarked, listVisible } from '../commands/processes.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import { SetupFailure } from '../setup-failure.ts';
 
@@ -17,7 +17,7 @@ export interface SetupSecretsOptions {
   readonly secrets: NonNullable<AgentTask['setup_secrets']>;
   /** Workspace and home. In a separate sandbox, the search includes all other writable file systems. */
   readonly folders: readonly string[];
-  /** True: processes and mounts that the agent sees belong to this run, because the sandbox has its own. */
+  /** True: the sandbox has its own processes and mounts, so all that the agent sees belong to this run. */
   readonly isSeparate: boolean;
   /** `NAME=value` in the environment of every process of the run. */
   readonly marker: string;
@@ -77,15 +77,6 @@ async function endProcesses(list: () => number[], before: ReadonlySet<number>): 
     for (const pid of left) ended.add(pid);
     killProcesses(left);
     await delay(10);
-  }
-}
-
-/** A process that has ended but is still listed has no arguments. */
-function isRunning(pid: number): boolean {
-  try {
-    return fs.readFileSync(`/proc/${pid}/cmdline`).length > 0;
-  } catch {
-    return false;
   }
 }
 

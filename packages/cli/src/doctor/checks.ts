@@ -1,5 +1,5 @@
-import type { Context } from '../context.ts';
-import type { ProgramName } from '../installed-units.ts';
+import type { Context } from '../context/context.ts';
+import type { ProgramName } from '../machine/installed-units.ts';
 import { checkBlobs, checkDatabase, checkLastBackup } from './database.ts';
 import type { Finding } from './finding.ts';
 import { checkHarnesses } from './harnesses.ts';

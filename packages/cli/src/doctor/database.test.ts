@@ -2,7 +2,7 @@ import { mkdtemp } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { createContext } from '../context.ts';
+import { createContext } from '../context/context.ts';
 import { checkClock, checkDatabase } from './database.ts';
 
 test('doctor reports no problem if a machine that only has a worker has no database', async () => {

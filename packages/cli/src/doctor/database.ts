@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { inspectDatabase } from '@runyard/service/inspect-database';
-import { type Context, dataPlace } from '../context.ts';
-import { formatCount } from '../live/amounts.ts';
-import { formatAgo } from '../live/times.ts';
+import { type Context, dataPlace } from '../context/context.ts';
+import { formatCount } from '../terminal/amounts.ts';
+import { formatAgo } from '../terminal/times.ts';
 import type { Finding } from './finding.ts';
 
 const name = 'database';

@@ -1,4 +1,4 @@
-import type { Colours } from '../live/colours.ts';
+import type { Colours } from '../terminal/colours.ts';
 
 /** A finding of doctor about one part of the installation. */
 export interface Finding {

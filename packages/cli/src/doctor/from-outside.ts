@@ -6,8 +6,8 @@ import type { OutgoingHttpHeaders } from 'node:http';
 import { apiPrefix } from '@runyard/contract/wire/route';
 import { isLoopback } from '@runyard/system/address-rules';
 import { untrustedCertificate } from '@runyard/system/untrusted-certificate';
-import { harmlessLine } from '../live/harmless.ts';
 import { readReadiness } from '../supervise/answers.ts';
+import { harmlessLine } from '../terminal/harmless.ts';
 import type { Finding } from './finding.ts';
 import { type Answer, answerMs, ask, type Probe } from './probe.ts';
 

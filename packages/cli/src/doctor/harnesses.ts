@@ -2,7 +2,7 @@ import path from 'node:path';
 import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
 import { installCommand, presets } from '@runyard/contract/agent/harness-presets/presets';
 import { findProgram, isOlder } from '@runyard/worker/find-harness';
-import type { Context } from '../context.ts';
+import type { Context } from '../context/context.ts';
 import type { Finding } from './finding.ts';
 
 /** Reports the built-in harness. Also reports, for each harness preset, whether sandboxes on this machine can find a usable program. */

@@ -3,12 +3,12 @@ import { accessSync, constants, statfsSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { formatBytes } from '@runyard/contract/wire/byte-size';
 import { leastFreeOf } from '@runyard/worker/health';
-import { apiKey, type Context, originOfFolder } from '../context.ts';
-import { root } from '../installation.ts';
-import { findOnPath } from '../sandbox-tool.ts';
+import { apiKey, type Context, originOfFolder } from '../context/context.ts';
+import { readClaim } from '../data-folder/claim.ts';
+import { root } from '../data-folder/installation.ts';
+import { findOnPath } from '../machine/sandbox-tool.ts';
 import { checkPort, portProblem, reachableOrigin } from '../supervise/address.ts';
 import { noAnswer, readReadiness } from '../supervise/answers.ts';
-import { readClaim } from '../supervise/claim.ts';
 import type { Finding } from './finding.ts';
 
 /** Checks that Node is new enough. Also reports whether this is the Node that package-lock.json pins. */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { Context } from '../context.ts';
-import { harmlessLine } from '../live/harmless.ts';
+import type { Context } from '../context/context.ts';
+import { harmlessLine } from '../terminal/harmless.ts';
 import type { Finding } from './finding.ts';
 import { checkServiceModels, waysToAddModel } from './service-models.ts';
 

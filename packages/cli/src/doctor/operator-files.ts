@@ -2,7 +2,7 @@ import { readPolicyFile } from '@runyard/service/content-policy-file';
 import { ageIfOld } from '@runyard/service/model-catalogue';
 import { readKnownModels } from '@runyard/service/operator-models';
 import { openSignOn } from '@runyard/service/sign-on';
-import type { Context } from '../context.ts';
+import type { Context } from '../context/context.ts';
 import type { Finding } from './finding.ts';
 
 /** Reports an old catalogue of models, and faults of RUNYARD_MODELS_FILE. */

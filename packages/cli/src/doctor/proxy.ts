@@ -2,8 +2,8 @@ import { hostOf } from '@runyard/system/address-rules';
 import { portOf, readProxySettings } from '@runyard/system/outgoing/proxy-settings';
 import { connectToProxy, openTunnel, TunnelRefused } from '@runyard/system/outgoing/tunnel';
 import { untrustedCertificate } from '@runyard/system/untrusted-certificate';
-import type { Context } from '../context.ts';
-import { harmlessLine } from '../live/harmless.ts';
+import type { Context } from '../context/context.ts';
+import { harmlessLine } from '../terminal/harmless.ts';
 import type { Finding } from './finding.ts';
 
 const name = 'proxy';

@@ -1,8 +1,8 @@
 import { findBubblewrap } from '@runyard/worker/find-bubblewrap';
 import { probeSandbox } from '@runyard/worker/probe-sandbox';
-import type { Context } from '../context.ts';
-import { harmlessLine } from '../live/harmless.ts';
-import { installCommand, withoutSandbox } from '../sandbox-tool.ts';
+import type { Context } from '../context/context.ts';
+import { installCommand, withoutSandbox } from '../machine/sandbox-tool.ts';
+import { harmlessLine } from '../terminal/harmless.ts';
 import type { Finding } from './finding.ts';
 
 const name = 'sandbox';

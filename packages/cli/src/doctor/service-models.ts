@@ -1,10 +1,10 @@
 import type { SettingName, Settings } from '@runyard/contract/settings/settings';
 import { type ListModelsResponse, probeWords } from '@runyard/contract/team/models';
-import { connect } from '../api.ts';
-import { apiKey, type Context, serviceOrigin } from '../context.ts';
-import { harmlessLine } from '../live/harmless.ts';
-import { readClaim } from '../supervise/claim.ts';
-import { readServiceFile } from '../supervise/service-file.ts';
+import { apiKey, type Context, serviceOrigin } from '../context/context.ts';
+import { readClaim } from '../data-folder/claim.ts';
+import { readServiceFile } from '../data-folder/service-file.ts';
+import { connect } from '../service/connect.ts';
+import { harmlessLine } from '../terminal/harmless.ts';
 import type { Finding } from './finding.ts';
 
 const name = 'models';
@@ -68,7 +68,7 @@ export function findingOfService(list: ListModelsResponse): Finding {
       level: 'note',
       detail:
         'running service: none, so runs use `runbook`, which runs the fenced sh blocks of the prompt and nothing else',
-      fix: `${waysToAddModel},\nthen start Runyard again`,
+      fix: `enter a key of a provider in the dashboard (Settings, Models), or\n${waysToAddModel},\nthen start Runyard again`,
     };
   }
   return {

@@ -1,4 +1,4 @@
-import type { Context } from '../context.ts';
+import type { Context } from '../context/context.ts';
 import { readReadiness } from '../supervise/answers.ts';
 import { checkClock } from './database.ts';
 import type { Finding } from './finding.ts';

@@ -4,7 +4,7 @@ import path from 'node:path';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { keepWaitingFile } from '@runyard/worker/waiting-file';
 import { afterAll, expect, test } from 'vitest';
-import { dataFolder } from '../installation.ts';
+import { dataFolder } from '../data-folder/installation.ts';
 import { checkWaitingSandboxes } from './waiting-sandboxes.ts';
 
 const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-doctor-'));

@@ -1,6 +1,6 @@
 import { readWaitingFile } from '@runyard/worker/waiting-file';
-import type { Context } from '../context.ts';
-import { harmlessLine } from '../live/harmless.ts';
+import type { Context } from '../context/context.ts';
+import { harmlessLine } from '../terminal/harmless.ts';
 import type { Finding } from './finding.ts';
 
 /**

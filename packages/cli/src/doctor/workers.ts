@@ -1,6 +1,6 @@
-import { connect } from '../api.ts';
-import { apiKey, type Context, originOfFolder } from '../context.ts';
-import { harmlessLine } from '../live/harmless.ts';
+import { apiKey, type Context, originOfFolder } from '../context/context.ts';
+import { connect } from '../service/connect.ts';
+import { harmlessLine } from '../terminal/harmless.ts';
 import type { Finding } from './finding.ts';
 
 const name = 'workers';

@@ -3,12 +3,31 @@ export const example: readonly { readonly path: string; readonly content: string
   {
     path: 'factory.yaml',
     content: `schemaVersion: v1alpha1
-name: payments
+name: \${{ variables.name }}
 repositories:
   - owner: acme
     name: payments-service
 agentDefaults:
-  model: auto
+  model: \${{ variables.model }}
+  environment: node
+`,
+  },
+  {
+    path: 'variables.yaml',
+    content: `variables:
+  name:
+    default: payments
+  model:
+    default: auto
+    description: Model of all agents
+`,
+  },
+  {
+    path: 'environments/node.yaml',
+    content: `setup_commands: [npm ci]
+github_repos:
+  - owner: acme
+    repo: payments-service
 `,
   },
   {
@@ -35,7 +54,7 @@ triggers:
   - provider: webhook
     event: received
     filter:
-      webhook_ids: [abcdefghij0123456789AB]
+      webhooks: [ci]
       payload:
         status: [failed]
         branch:

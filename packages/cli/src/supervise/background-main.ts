@@ -1,7 +1,8 @@
 /** Main file of the background process that the command `run` starts, and which runs the service and the worker. */
-import { Failure } from '../failure.ts';
-import { dataFolder } from '../installation.ts';
-import { readSettings } from '../read-settings.ts';
+
+import { readSettings } from '../context/read-settings.ts';
+import { dataFolder } from '../data-folder/installation.ts';
+import { Failure } from '../exits/failure.ts';
 import { supervise } from './supervise.ts';
 
 const report = (message: string) => console.log(`${new Date().toISOString()} ${message}`);

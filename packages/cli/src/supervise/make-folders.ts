@@ -1,5 +1,5 @@
 import { mkdirSync } from 'node:fs';
-import { Failure } from '../failure.ts';
+import { Failure } from '../exits/failure.ts';
 
 /** Makes the data folder and its folder for logs. @throws Failure if a file exists at the path of a folder, or if the user may not write there */
 export function makeFolders(folder: { readonly path: string; readonly logs: string }): void {

@@ -2,15 +2,15 @@
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Settings } from '@runyard/contract/settings/settings';
-import { Failure } from '../failure.ts';
-import { type DataFolder, root } from '../installation.ts';
+import { type DataFolder, root } from '../data-folder/installation.ts';
+import { readServiceFile } from '../data-folder/service-file.ts';
+import { Failure } from '../exits/failure.ts';
 import { checkPort, portProblem, reachableOrigin } from './address.ts';
 import { readReadiness } from './answers.ts';
 import { childEnvironment } from './child-environment.ts';
 import { keepRunning, type RestartedProgram } from './keep-running.ts';
 import { readLogTail, rotateFullLog, sizeOf } from './log-file.ts';
 import { describeExit, type Program, startProgram } from './program.ts';
-import { readServiceFile } from './service-file.ts';
 
 /**
  * Flags of Node for the service, which save memory. The first flag limits the size of each semi-space, where V8 puts new objects, to 4
@@ -78,58 +78,13 @@ export async function startStack(start: StackStart): Promise<Stack> {
       const found = await checkPort(settings.RUNYARD_HOST, settings.RUNYARD_PORT);
       if (!found.ok) throw new Failure(portProblem(settings.RUNYARD_HOST, settings.RUNYARD_PORT, found.code));
       origin = reachableOrigin(settings.RUNYARD_HOST, found.port);
-      const env = childEnvironment('service', start.env, {
-        RUNYARD_DATA_DIR: folder.path,
-        RUNYARD_PORT: String(found.port),
-      });
-      let reported: string | null = null;
-      const startService = (signal: AbortSignal) =>
-        startUntilReady(
-          {
-            nodeFlags: serviceNodeFlags,
-            script: path.join(root, 'packages/service/src/main.ts'),
-            args: [],
-            env,
-            cwd: root,
-            logFile: logFile('service'),
-          },
-          'service',
-          async (program) => {
-            if (readServiceFile(folder.serviceFile)?.pid !== program.pid) return false;
-            const { answered, ready, problem } = await readReadiness(origin, 2000);
-            if (!answered || ready) return ready;
-            if (problem !== reported)
-              start.report(`the service is not ready yet: ${problem}; its log says more (${logFile('service')})`);
-            reported = problem;
-            return 'waiting';
-          },
-          signal,
-        );
+      const startService = serviceStarter(start, { port: found.port, origin, logFile: logFile('service') });
       const first = await startService(start.signal);
       names.push('service');
       running.push(keepRunning({ name: 'service', first, restart: startService, report: start.report }));
     }
     if (start.worker) {
-      const env = childEnvironment('worker', start.env, {
-        RUNYARD_DATA_DIR: folder.path,
-        RUNYARD_BASE_URL: origin,
-        ...(settings.RUNYARD_API_KEY || !settings.RUNYARD_BOOTSTRAP_KEY
-          ? {}
-          : { RUNYARD_API_KEY: settings.RUNYARD_BOOTSTRAP_KEY }),
-      });
-      const startWorker = (signal: AbortSignal) =>
-        startUntilReady(
-          {
-            script: path.join(root, 'packages/worker/src/main.ts'),
-            args: [],
-            env,
-            cwd: root,
-            logFile: logFile('worker'),
-          },
-          'worker',
-          settled(300),
-          signal,
-        );
+      const startWorker = workerStarter(start, origin, logFile('worker'));
       const first = await startWorker(start.signal);
       names.push('worker');
       running.push(keepRunning({ name: 'worker', first, restart: startWorker, report: start.report }));
@@ -164,6 +119,50 @@ export async function startStack(start: StackStart): Promise<Stack> {
       await stop(start.worker ? [workerGraceMs, serviceGraceMs] : [serviceGraceMs]);
     },
   };
+}
+
+type StartProgram = (signal: AbortSignal) => Promise<Program>;
+
+/** Returns a function that starts the service and waits until it is ready. It reports each reason for which the service is not ready yet. */
+function serviceStarter(
+  { env, folder, report }: StackStart,
+  { port, origin, logFile }: { readonly port: number; readonly origin: string; readonly logFile: string },
+): StartProgram {
+  const program = {
+    nodeFlags: serviceNodeFlags,
+    script: path.join(root, 'packages/service/src/main.ts'),
+    args: [],
+    env: childEnvironment('service', env, { RUNYARD_DATA_DIR: folder.path, RUNYARD_PORT: String(port) }),
+    cwd: root,
+    logFile,
+  };
+  let reported: string | null = null;
+  const isReady = async ({ pid }: Program) => {
+    if (readServiceFile(folder.serviceFile)?.pid !== pid) return false;
+    const { answered, ready, problem } = await readReadiness(origin, 2000);
+    if (!answered || ready) return ready;
+    if (problem !== reported) report(`the service is not ready yet: ${problem}; its log says more (${logFile})`);
+    reported = problem;
+    return 'waiting';
+  };
+  return (signal) => startUntilReady(program, 'service', isReady, signal);
+}
+
+/** Returns a function that starts the worker. */
+function workerStarter({ env, settings, folder }: StackStart, origin: string, logFile: string): StartProgram {
+  const { RUNYARD_API_KEY: key, RUNYARD_BOOTSTRAP_KEY: ofService } = settings;
+  const program = {
+    script: path.join(root, 'packages/worker/src/main.ts'),
+    args: [],
+    env: childEnvironment('worker', env, {
+      RUNYARD_DATA_DIR: folder.path,
+      RUNYARD_BASE_URL: origin,
+      ...(key || !ofService ? {} : { RUNYARD_API_KEY: ofService }),
+    }),
+    cwd: root,
+    logFile,
+  };
+  return (signal) => startUntilReady(program, 'worker', settled(300), signal);
 }
 
 /**

@@ -4,11 +4,11 @@ import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import { settingsTable } from '@runyard/contract/settings/settings';
-import { interruptedCode } from '../exit-codes.ts';
-import { Failure } from '../failure.ts';
-import { type DataFolder, root } from '../installation.ts';
+import { type Claim, readClaim } from '../data-folder/claim.ts';
+import { type DataFolder, root } from '../data-folder/installation.ts';
+import { interruptedCode } from '../exits/exit-codes.ts';
+import { Failure } from '../exits/failure.ts';
 import { childEnvironment } from './child-environment.ts';
-import { type Claim, readClaim } from './claim.ts';
 import { readLogTail, sizeOf } from './log-file.ts';
 import { makeFolders } from './make-folders.ts';
 

@@ -1,6 +1,6 @@
 import { statSync } from 'node:fs';
-import { Failure } from '../failure.ts';
-import { type Claim, drainSignal, takeClaim } from './claim.ts';
+import { type Claim, drainSignal, takeClaim } from '../data-folder/claim.ts';
+import { Failure } from '../exits/failure.ts';
 import { makeFolders } from './make-folders.ts';
 import { type Stack, type StackStart, startStack } from './stack.ts';
 

@@ -4,7 +4,7 @@
  */
 import { z } from 'zod';
 import { AgentRequest, AllowFor, Decision } from '../runs/approvals.ts';
-import { RunMode } from '../runs/run-request.ts';
+import { RunMode } from '../runs/message-origin.ts';
 
 const kind = <T extends string>(type: T) => z.literal(type).describe('Kind of the item');
 

@@ -7,7 +7,7 @@ import { z } from 'zod';
 import { EnvironmentConfig } from '../environments/environments.ts';
 import { AgentRequest, Decision } from '../runs/approvals.ts';
 import { AmbientAgentConfig } from '../runs/config.ts';
-import { RunMode } from '../runs/run-request.ts';
+import { RunMode } from '../runs/message-origin.ts';
 import { ArtifactType, RunState } from '../runs/states.ts';
 import { SecretForm } from '../secrets/secrets.ts';
 import {
@@ -19,6 +19,7 @@ import {
   LeaveItem,
   TaskAttachment,
 } from './agent-inbox.ts';
+import { TaskFreshCheck } from './fresh-checks.ts';
 import { TaskConversation, TaskPreparedWorkspace, TaskRepository, TaskWorkspace } from './task-workspace.ts';
 
 const ModelProtocol = z
@@ -201,6 +202,7 @@ export const AgentTask = z
     ),
     child_runs: TaskChildRuns.optional(),
     parent_run: TaskParentRun.optional(),
+    fresh_check: TaskFreshCheck.optional(),
     repositories: z.array(TaskRepository).describe('Repositories to clone'),
     secrets: z.array(TaskSecret).readonly().optional().describe('Secrets that the run was granted'),
     setup_secrets: z

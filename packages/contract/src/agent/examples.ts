@@ -57,6 +57,30 @@ export const harnessExamples = {
     body: { artifact_type: 'FILE', data: { filename: 'report.txt', filepath: 'report.txt', mime_type: 'text/plain' } },
     answer: { artifact_uid: artifactUid, upload_url: uploadUrl },
   },
+  listOwnArtifacts: {
+    answer: { artifacts: [{ artifact_type: 'FILE', artifact_uid: artifactUid, title: 'report.txt' }] },
+  },
+  startFreshCheck: { body: { turn: 1, attempt: 1, name: 'tests' }, answer: { check_run_id: runId } },
+  getFreshCheck: {
+    answer: {
+      state: 'failed',
+      exit_code: 1,
+      output_tail: '1 of 12 tests failed\n',
+      error: 'its command exited with code 1',
+    },
+  },
+  cancelFreshCheck: { body: {}, answer: {} },
+  submitResult: {
+    body: { turn: 1, result: { severity: 'high' } },
+    answer: {
+      accepted: false,
+      faults: [{ path: '/severity', message: 'must be equal to one of the allowed values: ["low"]' }],
+    },
+  },
+  answerOnGithub: {
+    body: { tool: 'comment', input: { body: 'The form sent the password twice.' } },
+    answer: { url: 'https://github.com/acme/site/issues/7#issuecomment-1', is_new: true },
+  },
   openPullRequest: {
     body: {
       repository: { owner: 'acme', repo: 'site' },

@@ -1,6 +1,8 @@
 /** The report of an agent at the end of a turn, and the next step of the agent. */
 import { z } from 'zod';
+import { maxChecks } from '../limits.ts';
 import { AgentEvent } from '../runs/agent-events.ts';
+import { CheckOutcome } from '../runs/checks.ts';
 import { ErrorCode } from '../wire/errors.ts';
 import { TurnNumber } from '../wire/primitives.ts';
 
@@ -26,6 +28,11 @@ export const FinishTask = z
     success: z.boolean().describe('False: the agent failed at the task'),
     summary: z.string().describe('Last message of the agent, or why it failed'),
     error: FinishTaskError.optional(),
+    checks: z
+      .array(CheckOutcome)
+      .max(maxChecks)
+      .optional()
+      .describe('Outcomes of the checks of the run; absent: none has run'),
     events: z
       .array(AgentEvent)
       .max(1000)

@@ -1,6 +1,9 @@
 import { z } from 'zod';
+import { GithubAnswerRequest, GithubAnswerResponse } from '../environments/github-tools.ts';
 import { maxPullRequestsOfRun } from '../limits.ts';
 import { AgentEventAck, AgentEventBatch } from '../runs/agent-events.ts';
+import { OwnArtifacts } from '../runs/child-runs.ts';
+import { SubmitResult, SubmitResultResponse } from '../runs/results.ts';
 import { EmptyRequest, EmptyResponse } from '../wire/bodies.ts';
 import { Text, TurnNumber } from '../wire/primitives.ts';
 import type { Route } from '../wire/route.ts';
@@ -117,6 +120,31 @@ export const harnessRoutes = {
       409: 'The Idempotency-Key was used with another body, or the execution is stopping',
     },
   },
+  listOwnArtifacts: {
+    ...common,
+    method: 'GET',
+    path: '/harness-support/artifacts',
+    summary: 'List the artifacts of the run',
+    answer: { status: 200, description: 'The artifacts, oldest first', schema: OwnArtifacts },
+  },
+  submitResult: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/result',
+    summary: 'Submit the result of the turn',
+    description:
+      'The value is checked against the `output_schema` of the run. A value that does not fit is answered with the faults, and is not stored. The last accepted value of a turn becomes the `result` of the run when the turn ends.',
+    body: SubmitResult,
+    bodyLimitBytes: 512 * 1024,
+    answer: { status: 200, description: 'Accepted, or the faults', schema: SubmitResultResponse },
+    errors: {
+      400: 'The run has no `output_schema`',
+      404: 'The run has no such artifact, or its bytes are missing',
+      409: 'The execution is stopping',
+      413: 'The result has more than 256 KB, or the artifact more than 8 MB',
+      503: 'Too many results wait for their check',
+    },
+  },
   openPullRequest: {
     ...common,
     method: 'POST',
@@ -130,6 +158,22 @@ export const harnessRoutes = {
       404: "The repository is not of the run's environment, or the code host has no such repository or branch",
       409: 'The code host refuses it, for example because there is nothing to merge; or the run has opened its maximum number of pull requests; or the execution is stopping',
       503: 'The code host cannot be reached, or has a fault',
+    },
+  },
+  answerOnGithub: {
+    ...common,
+    method: 'POST',
+    path: '/harness-support/github-answers',
+    summary: 'Write on GitHub',
+    description:
+      'Writes with the App of the team, if the environment of the run allows the tool in `github_tools`. The same request of a run writes nothing twice.',
+    body: GithubAnswerRequest,
+    answer: { status: 200, description: 'Written', schema: GithubAnswerResponse },
+    errors: {
+      403: 'The run may not do it',
+      404: 'The run has no such issue, pull request or review thread',
+      409: 'GitHub refuses it, or a limit is reached, or the execution is stopping',
+      503: 'GitHub cannot be reached, has a fault, or wants no requests now',
     },
   },
   keepMemory: {

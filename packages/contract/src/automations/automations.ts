@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { checkScheduleNames } from '../factories/files/automation-file.ts';
-import { AgentName } from '../factories/files/execution.ts';
+import { ResourceName } from '../factories/files/execution.ts';
 import { readUnknownKey } from '../factories/files/strict-object.ts';
 import { eventsOfProvider, isAvailableProvider, Trigger } from '../factories/files/triggers.ts';
 import { maxTriggers } from '../limits.ts';
 import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { AmbientAgentConfig, RequestedAgentConfig } from '../runs/config.ts';
+import { NotifyRules } from '../runs/notify.ts';
 import { executorUid, OverlapPolicy } from '../schedules/schedules.ts';
 import { maxChecksOfOutcome, TestFilterCheck } from '../webhooks/checks.ts';
 import { plainMessage } from '../wire/plain-message.ts';
@@ -82,14 +83,14 @@ const AutomationSchedule = z
 
 const triggerMembers = z.looseObject({
   provider: NonBlank.max(100).describe(
-    '`webhook`, with the event `received`; `schedule`, with the event `cron_fired`; `github`, fed by the webhooks of the factory with the signature scheme github. Others are kept and never fire',
+    '`webhook`, with the event `received`; `schedule`, with the event `cron_fired`; `factory`, with the event `work_item_stage_changed`; `github`, fed by the webhooks of the factory with the signature scheme github. Others are kept and never fire',
   ),
   event: NonBlank.max(100).describe('Event of the provider'),
   filter: z
     .record(z.string(), z.unknown())
     .optional()
     .describe(
-      'Of `webhook`: `webhook_ids`, the UIDs of webhooks of the factory, and `payload`, a payload filter. Of `github`: lists such as `repos`, `branches`, `labels` and `authors`',
+      'Of `webhook`: `webhook_ids`, the UIDs of webhooks of the factory, and `payload`, a payload filter. Of `github`: lists such as `repos`, `branches`, `labels` and `authors`. Of `factory`: `stages` that a task has moved into. Of `schedule`: `schedule_ids`, the ids of schedules of the team, instead of the member `schedule`',
     ),
   schedule: AutomationSchedule.optional().describe('Only for the provider `schedule`'),
 });
@@ -122,7 +123,7 @@ const requested = {
     .boolean()
     .default(true)
     .describe('False: it starts no runs. True also resumes it after a pause because of failures'),
-  agent: AgentName.optional().describe(
+  agent: ResourceName.optional().describe(
     'Agent of the factory that gets the runs, with its configuration and instructions. Default: the foreman',
   ),
   triggers: z
@@ -135,6 +136,7 @@ const requested = {
   overlap,
   concurrency_key: concurrencyKey.optional(),
   executor_uid: executorUid.optional(),
+  notify: NotifyRules.optional(),
 };
 
 /** `POST /factory/{factoryUid}/automations`. */
@@ -146,7 +148,7 @@ export type CreateAutomationRequest = z.infer<typeof CreateAutomationRequest>;
 /** `PUT /factory/{factoryUid}/automations/{automationUid}`. */
 export const UpdateAutomationRequest = z.object(requested).meta({
   id: 'UpdateAutomationRequest',
-  description: 'The whole automation; absent members get their defaults, except executor_uid',
+  description: 'The whole automation; absent members get their defaults, except executor_uid and notify',
 });
 export type UpdateAutomationRequest = z.infer<typeof UpdateAutomationRequest>;
 
@@ -181,6 +183,7 @@ export const Automation = z
       .string()
       .optional()
       .describe('Field of the payload whose value separates the runs for the overlap policy'),
+    notify: NotifyRules.optional(),
     problems: z
       .array(z.string())
       .optional()
@@ -189,7 +192,7 @@ export const Automation = z
       .string()
       .nullable()
       .describe(
-        'Why its last run could not be created, null if it could. After 10 such failures in a row the automation is disabled, which this says too. Failures that pass by themselves do not count: an outage of the model, a used-up budget',
+        'Why its last run could not be created, null if it could. After 10 such failures in a row, or 10 runs in a row that failed, the automation is disabled, which this says too. Failures that pass by themselves do not count: an outage of the model, a used-up budget',
       ),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When it last changed, RFC 3339 in UTC'),

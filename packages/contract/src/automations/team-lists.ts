@@ -2,7 +2,8 @@
 import { z } from 'zod';
 import { FireOutcome } from '../schedules/schedules.ts';
 import { Webhook, WebhookDelivery, WebhookDeliveryLabel } from '../webhooks/webhooks.ts';
-import { NonBlank, Text, Timestamp, Uuid } from '../wire/primitives.ts';
+import { pageMembers } from '../wire/pages.ts';
+import { NonBlank, Timestamp, Uuid } from '../wire/primitives.ts';
 import { PageInfo } from '../wire/profiles.ts';
 import { QueryTime } from '../wire/query-time.ts';
 import { Automation } from './automations.ts';
@@ -13,8 +14,7 @@ export const maxCountedEvents = 10_000;
 const counted = `in the last 24 hours, of the newest ${maxCountedEvents.toLocaleString('en')}`;
 const uid = (what: string) => z.string().max(100).optional().describe(`Only entries of this ${what}`);
 const page = {
-  limit: z.int().min(1).max(100).default(50).describe('Entries of a page, 1 to 100'),
-  cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
+  ...pageMembers('Entries', { usual: 50 }),
 };
 const ofFactory = {
   factory_uid: z.string().describe('UID of its factory'),

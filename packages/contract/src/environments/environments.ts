@@ -7,6 +7,7 @@ import { RunState } from '../runs/states.ts';
 import { SecretReferences } from '../secrets/secrets.ts';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 import { Scope, UserProfile } from '../wire/profiles.ts';
+import { GithubTools } from './github-tools.ts';
 import { ProviderTools } from './provider-tools.ts';
 import {
   EnvironmentRepository,
@@ -98,8 +99,10 @@ export const EnvironmentConfig = z
     ),
     network: EnvironmentNetwork.optional(),
     provider_tools: ProviderTools.optional(),
-    failure_session_retention_minutes: z.number().min(0).max(60).optional().meta({
-      description: 'How long the sandbox of a failed setup waits for follow-ups, default 10; 0: it ends at once',
+    github_tools: GithubTools.optional(),
+    failure_session_retention_minutes: z.number().min(0).max(60).nullable().optional().meta({
+      description:
+        'How long the sandbox of a failed setup waits for follow-ups, default 10; 0 or null: it ends at once',
     }),
   })
   .meta({ id: 'EnvironmentConfig', description: 'The content of a sandbox before the agent begins' });
@@ -171,7 +174,7 @@ export const ListEnvironmentsResponse = z
   .meta({ id: 'ListEnvironmentsResponse', description: 'Environments of the team' });
 
 /** The configuration of an environment, with a name. */
-const NamedEnvironmentConfig = EnvironmentConfig.extend({
+export const NamedEnvironmentConfig = EnvironmentConfig.extend({
   name: NonBlank.max(200).describe('Name of the environment, at most 200 characters'),
   github_repos: z
     .array(NamedRepository)

@@ -1,13 +1,15 @@
 /** Examples of the runs and the definitions of factories. */
 import { type Example, exampleCreator, exampleIds, exampleTimes, runbookPrompt } from '../wire/example.ts';
 
-const files = [
+/** Returns the files of a factory with this name. */
+const filesOf = (name: string) => [
   { path: 'agents/foreman/agent.md', content: '---\nagentType: FOREMAN\n---\n\nKeep the tests green.\n' },
   {
     path: 'factory.yaml',
-    content: 'schemaVersion: v1alpha1\nname: Billing\nrepositories: []\nagentDefaults:\n  model: runbook\n',
+    content: `schemaVersion: v1alpha1\nname: ${name}\nrepositories: []\nagentDefaults:\n  model: runbook\n`,
   },
 ];
+const files = filesOf('Billing');
 
 const schemaDocument = { title: 'factory.yaml', type: 'object' } as const;
 
@@ -30,6 +32,7 @@ const source = {
   branch: 'main',
   folder: 'billing',
   poll_interval_seconds: 300,
+  variables: {},
   set_by: exampleCreator,
   set_at: exampleTimes.created,
   applied_commit: commit,
@@ -53,6 +56,16 @@ const task = {
   ...listedTask,
   current_run: { run_id: exampleIds.RUN_ID, state: 'INPROGRESS', is_run_type_cancellable: true },
   outputs: [],
+} as const;
+
+const applied = { version: 2, dry_run: false, changes: [change], drift: [], notices: [], problems: [] } as const;
+const version = {
+  version: 1,
+  applied_at: exampleTimes.created,
+  applied_by: exampleCreator,
+  variables: { model: 'runbook' },
+  file_bytes: 138,
+  is_kept: true,
 } as const;
 
 export const factoryExamples = {
@@ -89,12 +102,34 @@ export const factoryExamples = {
   getFactoryTaskByConversation: { query: { conversation_id: exampleIds.CONVERSATION_ID }, answer: task },
   getFactoryTaskByRun: { query: { run_id: exampleIds.RUN_ID }, answer: task },
   getFactoryDefinition: {
-    answer: { version: 1, files, applied_at: exampleTimes.created, applied_by: exampleCreator, drift: [], notices: [] },
+    answer: {
+      version: 1,
+      files,
+      variables: {},
+      applied_at: exampleTimes.created,
+      applied_by: exampleCreator,
+      drift: [],
+      notices: [],
+    },
   },
   applyFactoryDefinition: {
     body: { files, dry_run: true },
     answer: { version: 0, dry_run: true, changes: [change], drift: [], notices: [], problems: [] },
   },
+  searchFactoryTasks: { query: { q: 'hello' }, answer: { tasks: [listedTask] } },
+  findFactoryTask: { query: { reference: 'linear:BILL-12' }, answer: task },
+  planFactoryDefinition: {
+    body: { files },
+    answer: { version: 1, dry_run: true, changes: [change], drift: [], notices: [], problems: [] },
+  },
+  createFactoryFromFiles: {
+    body: { files: filesOf('Shipping') },
+    answer: { ...applied, version: 1, factory_uid: exampleIds.FACTORY_UID },
+  },
+  listDefinitionVersions: { answer: { versions: [version] } },
+  getDefinitionVersion: { answer: { ...version, files } },
+  compareDefinitionVersions: { query: { from: 0 }, answer: { from: 0, to: 1, changes: [change] } },
+  rollBackDefinition: { body: { version: 1 }, answer: applied },
   getFactorySource: { answer: source },
   setFactorySource: {
     body: { repository: 'acme/factories', branch: 'main', folder: 'billing' },

@@ -57,10 +57,27 @@ const FactoryCodeForge = z.enum(['GITHUB', 'GITLAB', 'NONE']).meta({
     'API of the code host with the repositories; a host that is neither of the two is used as GitHub. NONE: the factory has no repositories',
 });
 
-const CredentialStrategy = z.literal('CREATOR').meta({
+const CredentialStrategy = z.enum(['CREATOR', 'EXECUTOR']).meta({
   id: 'CredentialStrategy',
-  description: 'CREATOR: a run uses the credentials of its executor, such as the person who dispatched it',
+  description:
+    'As the definition declares it; default EXECUTOR: a run uses the credentials of its executor. Runs of this service do so with CREATOR too',
 });
+
+/** Integrations that a definition can declare. */
+export const integrationTypes = ['jira', 'linear', 'microsoft-teams', 'slack'] as const;
+
+const ThreadReplies = z
+  .object({
+    auto_respond_to_thread_replies: z.boolean().optional().describe('Whether replies in a thread start work'),
+  })
+  .meta({ id: 'FactoryThreadReplies', description: 'Settings of an integration, without effect on this service' });
+const FactoryIntegration = z
+  .object({
+    type: z.enum(integrationTypes).meta({ id: 'FactoryIntegrationType', description: 'Kind of an integration' }),
+    slack: ThreadReplies.optional().describe('Settings, without effect on this service'),
+    'microsoft-teams': ThreadReplies.optional().describe('Settings, without effect on this service'),
+  })
+  .meta({ id: 'FactoryIntegration', description: 'An integration that the definition declares' });
 
 const FactoryScoring = z
   .object({})
@@ -87,6 +104,10 @@ export const Factory = z
     code_forge: FactoryCodeForge,
     code_forges: z.array(FactoryCodeForge).describe('Its `code_forge`, alone'),
     credential_strategy: CredentialStrategy,
+    integrations: z
+      .array(FactoryIntegration)
+      .nullable()
+      .describe('Integrations that the definition declares, without effect on this service; null: it declares none'),
     scoring: FactoryScoring,
     scorer_defaults: FactoryScoring,
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),

@@ -6,6 +6,8 @@ import { atMostBytes } from '../runs/run-request.ts';
 import { RunState } from '../runs/states.ts';
 import { NonBlank, Text, Timestamp, Uuid, webAddressPattern } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
+import { DefinitionVariables } from './definition-variables.ts';
+import { faultCodes } from './fault-codes.ts';
 
 const Ticket = NonBlank.refine(atMostBytes(256), { error: 'must be at most 256 bytes of UTF-8' }).meta({
   maxLength: 256,
@@ -44,7 +46,7 @@ export const DispatchResponse = z
   .meta({ id: 'DispatchResponse', description: 'The new run' });
 export type DispatchResponse = z.infer<typeof DispatchResponse>;
 
-const FactoryFileInput = z
+export const FactoryFileInput = z
   .object({
     path: Text.describe('Path relative to the folder with factory.yaml, with / between folders'),
     content: Text.describe('Text of the file'),
@@ -60,6 +62,9 @@ export const ApplyDefinitionRequest = z
       .describe(
         `All files of the definition, at most ${maxDefinitionFiles} files, with at most ${maxDefinitionBytes / 1024 / 1024} MB together`,
       ),
+    variables: DefinitionVariables.optional().describe(
+      'Values of variables that `variables.yaml` declares. The others keep the value that an earlier apply was given, or have their default',
+    ),
     dry_run: z.boolean().default(false).describe('True: everything is checked and planned, and nothing is changed'),
     expected_version: z
       .int()
@@ -71,7 +76,7 @@ export const ApplyDefinitionRequest = z
 export type ApplyDefinitionRequest = z.infer<typeof ApplyDefinitionRequest>;
 
 const FactoryThing = z
-  .enum(['factory', 'agent', 'automation', 'webhook', 'runner', 'skill'])
+  .enum(['factory', 'agent', 'automation', 'webhook', 'runner', 'environment', 'skill'])
   .meta({ id: 'FactoryThing', description: 'Kind of a thing that a definition defines' });
 
 const FactoryAction = z
@@ -142,6 +147,7 @@ export const FactoryDefinitionItem = z
   .object({
     version: z.int().describe('Version, which each apply increases by one'),
     files: z.array(FactoryFileInput).describe('The files as they were applied, by path'),
+    variables: DefinitionVariables,
     applied_at: Timestamp.describe('When it was applied, RFC 3339 in UTC'),
     commit: z
       .string()
@@ -157,9 +163,30 @@ export const FactoryDefinitionItem = z
   .meta({ id: 'FactoryDefinitionItem', description: 'The definition that was applied last' });
 export type FactoryDefinitionItem = z.infer<typeof FactoryDefinitionItem>;
 
+/** `POST /factory/{factoryUid}/definition/plan`. */
+export const PlanDefinitionRequest = z
+  .object({ files: ApplyDefinitionRequest.shape.files, variables: ApplyDefinitionRequest.shape.variables })
+  .meta({ id: 'PlanDefinitionRequest', description: 'The files of a definition to plan' });
+export type PlanDefinitionRequest = z.infer<typeof PlanDefinitionRequest>;
+
+/** `POST /factory-files/apply`. */
+export const CreateFromFilesRequest = z
+  .object({
+    files: ApplyDefinitionRequest.shape.files,
+    variables: ApplyDefinitionRequest.shape.variables,
+    dry_run: ApplyDefinitionRequest.shape.dry_run,
+  })
+  .meta({ id: 'CreateFromFilesRequest', description: 'The definition of a new factory' });
+export type CreateFromFilesRequest = z.infer<typeof CreateFromFilesRequest>;
+
+export const CreateFromFilesResponse = ApplyDefinitionResponse.extend({
+  factory_uid: z.string().optional().describe('UID of the new factory; absent: dry run'),
+}).meta({ id: 'CreateFromFilesResponse', description: 'The new factory, or the plan of a dry run' });
+export type CreateFromFilesResponse = z.infer<typeof CreateFromFilesResponse>;
+
 /** `POST /factory-files/validate`. */
 export const ValidateFactoryFilesRequest = z
-  .object({ files: ApplyDefinitionRequest.shape.files })
+  .object({ files: ApplyDefinitionRequest.shape.files, variables: ApplyDefinitionRequest.shape.variables })
   .meta({ id: 'ValidateFactoryFilesRequest', description: 'Files of a definition to check' });
 export type ValidateFactoryFilesRequest = z.infer<typeof ValidateFactoryFilesRequest>;
 
@@ -176,7 +203,7 @@ export const ValidateFactoryFilesResponse = z
         z
           .object({
             code: z
-              .enum(['FF_INVALID_FILE', 'FF_INVALID_AUTOMATION'])
+              .enum(faultCodes)
               .meta({ id: 'FactoryFileDiagnosticCode', description: 'Kind of a fault of definition files' }),
             path: z.string().describe('Path of the file'),
             line: z.int().describe('Line, from 1'),
@@ -238,6 +265,8 @@ export const FactoryFileSchemas = z
     schema_version: z.string().describe('Version of the format'),
     documents: z
       .record(z.string(), FactoryFileSchema)
-      .describe('Schemas by name: factory, agent, automation, webhook and runner, each with .schema.json'),
+      .describe(
+        'Schemas by name: factory, agent, automation, webhook, runner, environment and variables, each with .schema.json',
+      ),
   })
   .meta({ id: 'FactoryFileSchemas', description: 'JSON Schemas of the files of a definition' });

@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
+import { DefinitionVariables } from './definition-variables.ts';
 import { definitionProblems, FactoryChange, FactoryNotice } from './factory-definitions.ts';
 
 /** Seconds between two reads of a repository. */
@@ -40,6 +41,9 @@ export const SetFactorySourceRequest = z
       .describe(
         `Seconds between two looks at the branch, ${sourcePolling.least} to ${sourcePolling.most}. A push webhook makes the service look at once`,
       ),
+    variables: DefinitionVariables.optional().describe(
+      'Values of the variables that `variables.yaml` in the repository declares, for this factory; each sync uses them. The others keep the values of earlier applies, or have their defaults. Everyone in the team can read them: no secrets',
+    ),
     dry_run: z.boolean().default(false).describe('True: the repository is read and planned, and nothing is stored'),
     expected_commit: z
       .string()
@@ -120,6 +124,7 @@ export const FactorySource = z
     branch: Text.optional().describe('Branch; absent: the default branch of the repository'),
     folder: Text.optional().describe('Folder with factory.yaml; absent: the root of the repository'),
     poll_interval_seconds: z.int().describe('Seconds between two looks at the branch'),
+    variables: DefinitionVariables.describe('Values of variables that were set with the source'),
     set_by: UserProfile.describe('Person who set the source. Its definitions are read and applied as this person'),
     set_at: Timestamp.describe('When it was set, RFC 3339 in UTC'),
     applied_commit: z

@@ -4,11 +4,12 @@ import { maxListedTaskOutputs, maxTaskOutputs } from '../limits.ts';
 import { ArtifactItem } from '../runs/artifacts.ts';
 import { SortOrder } from '../runs/run-list.ts';
 import { RunState } from '../runs/states.ts';
+import { taskStages } from '../wire/choices.ts';
 import { NonBlank, Text, Timestamp, Uuid } from '../wire/primitives.ts';
 import { PageInfo, UserProfile } from '../wire/profiles.ts';
 import { QueryTime } from '../wire/query-time.ts';
 
-export const FactoryTaskStage = z.enum(['TRIAGE', 'SPEC', 'IMPLEMENT', 'REVIEW', 'COMPLETE', 'CANCELLED']).meta({
+export const FactoryTaskStage = z.enum(taskStages).meta({
   id: 'FactoryTaskStage',
   description:
     'How far the work is, as its people and agents say. Every change is allowed. A task is also CANCELLED while its current run is CANCELLED and no later stage was written',
@@ -124,6 +125,24 @@ export const ListFactoryTasksQuery = z.object({
   include_current_run: z.boolean().default(false).describe('True: the tasks have `current_run`'),
 });
 export type ListFactoryTasksQuery = z.infer<typeof ListFactoryTasksQuery>;
+
+export const SearchFactoryTasksQuery = z.object({
+  q: Text.min(1).max(200).describe('Part of the title, in any case'),
+  limit: z.int().min(1).max(100).default(20).describe('Tasks to return, 1 to 100'),
+});
+export type SearchFactoryTasksQuery = z.infer<typeof SearchFactoryTasksQuery>;
+
+export const SearchFactoryTasksResponse = z
+  .object({ tasks: z.array(FactoryTask).describe('Tasks of all factories, the last created first') })
+  .meta({ id: 'SearchFactoryTasksResponse', description: 'Tasks with a text in their titles' });
+
+export const FindFactoryTaskQuery = z.object({
+  reference: Text.min(1)
+    .max(2_000)
+    .describe(
+      'UID of the task, id or page of one of its runs, its ticket (`SOURCE:ID`, id or address), or the address or branch of a pull request of its runs',
+    ),
+});
 
 export const ListFactoryTasksResponse = z
   .object({ tasks: z.array(FactoryTask).describe('Tasks of the factory'), page_info: PageInfo })

@@ -5,14 +5,24 @@ import { teamReads, teamWrites } from '../wire/access.ts';
 import { DeleteResponse } from '../wire/bodies.ts';
 import type { Route } from '../wire/route.ts';
 import {
+  CompareDefinitionVersionsQuery,
+  DefinitionDiff,
+  DefinitionVersionItem,
+  ListDefinitionVersionsResponse,
+  RollBackDefinitionRequest,
+} from './definition-versions.ts';
+import {
   ApplyDefinitionRequest,
   ApplyDefinitionResponse,
+  CreateFromFilesRequest,
+  CreateFromFilesResponse,
   DispatchRequest,
   DispatchResponse,
   FactoryDefinitionItem,
   FactoryFileSchema,
   FactoryFileSchemas,
   FactoryFileSchemaVersions,
+  PlanDefinitionRequest,
   ValidateFactoryFilesRequest,
   ValidateFactoryFilesResponse,
 } from './factory-definitions.ts';
@@ -32,6 +42,8 @@ const schemaVersion = z.object({
   schemaVersion: z.string().meta({ description: 'Version of the format: v1alpha1' }),
 });
 const definitionPath = '/factory/{factoryUid}/definition';
+const version = factory.extend({ version: z.string().meta({ description: 'Number of the version' }) });
+const noVersion = 'No such factory, or it belongs to another team, or it has no such version';
 
 export const factoryRoutes = {
   dispatchFactory: {
@@ -86,6 +98,99 @@ export const factoryRoutes = {
       400: 'A wrong value',
       409: 'The stored definition has another version than expected_version: plan again. Also if the factory takes its definition from a repository; a dry run is still answered in this case',
       422: 'The definition has faults: `errors` has file, line, column and message of each, at most 100. Nothing was changed',
+    },
+  },
+  planFactoryDefinition: {
+    method: 'POST',
+    path: `${definitionPath}/plan`,
+    tag: 'factories',
+    summary: 'Plan a definition with the rights of a reader',
+    description:
+      'For programs that check a change before it is merged, with an agent key that is limited to `definition_plans`. A name of a thing that the caller may not see counts as missing. Names of secrets are only looked up for people. Values of secrets, and conflicts with things that no file defines, are only checked by an apply and its dry run.',
+    allow: { ...teamReads, limited: 'definition_plans' },
+    params: factory,
+    body: PlanDefinitionRequest,
+    bodyLimitBytes: 2 * maxDefinitionBytes,
+    answer: { status: 200, description: 'The changes that an apply would make', schema: ApplyDefinitionResponse },
+    errors: {
+      ...noFactory,
+      400: 'A wrong value',
+      422: 'The definition has faults: `errors` has file, line, column and message of each, at most 100',
+    },
+  },
+  createFactoryFromFiles: {
+    method: 'POST',
+    path: '/factory-files/apply',
+    tag: 'factories',
+    summary: 'Create a factory from its definition, whole or not at all',
+    description:
+      'The factory gets the name of the files. `PUT /factory/{factoryUid}/definition` applies later changes.',
+    // Not for agent keys, because a definition contains webhooks, which let external senders start agents.
+    allow: { user: 'member' },
+    body: CreateFromFilesRequest,
+    bodyLimitBytes: 2 * maxDefinitionBytes,
+    answer: { status: 200, description: 'The new factory, or the plan', schema: CreateFromFilesResponse },
+    errors: {
+      400: 'A wrong value',
+      409: 'The team has the largest number of factories, or the alias belongs to another factory',
+      422: 'The definition has faults: `errors` has file, line, column and message of each, at most 100. Nothing was created',
+    },
+  },
+  listDefinitionVersions: {
+    method: 'GET',
+    path: `${definitionPath}/versions`,
+    tag: 'factories',
+    summary: 'List the versions of the definition of a factory',
+    allow: teamReads,
+    params: factory,
+    answer: { status: 200, description: 'The versions, newest first', schema: ListDefinitionVersionsResponse },
+    errors: noFactory,
+  },
+  getDefinitionVersion: {
+    method: 'GET',
+    path: `${definitionPath}/versions/{version}`,
+    tag: 'factories',
+    summary: 'Read a version of the definition of a factory',
+    allow: teamReads,
+    params: version,
+    answer: { status: 200, description: 'The version with its files', schema: DefinitionVersionItem },
+    errors: { 404: noVersion },
+  },
+  compareDefinitionVersions: {
+    method: 'GET',
+    path: `${definitionPath}/versions/{version}/diff`,
+    tag: 'factories',
+    summary: 'Compare two versions of the definition of a factory',
+    allow: teamReads,
+    params: version,
+    query: CompareDefinitionVersionsQuery,
+    answer: { status: 200, description: 'The changes from one version to the other', schema: DefinitionDiff },
+    errors: {
+      404: noVersion,
+      400: 'A wrong value',
+      409: 'The files of a version were not kept, or this service cannot read their format any more',
+    },
+  },
+  rollBackDefinition: {
+    method: 'POST',
+    path: `${definitionPath}/rollback`,
+    tag: 'factories',
+    summary: 'Apply an earlier version of the definition of a factory again',
+    description:
+      'Makes a new version with the files and variables of the earlier one. Its author is the caller, so people who have accepted the earlier version are asked again.',
+    allow: { user: 'member' },
+    params: factory,
+    body: RollBackDefinitionRequest,
+    answer: {
+      status: 200,
+      description: 'The changes that were made, or would be made',
+      schema: ApplyDefinitionResponse,
+    },
+    errors: {
+      404: noVersion,
+      400: 'A wrong value',
+      409: 'The stored definition has another version than expected_version, the files of the version were not kept, or the factory takes its definition from a repository',
+      422: 'The earlier definition has faults now, such as a secret that was deleted. Nothing was changed',
     },
   },
   getFactorySource: {
@@ -151,7 +256,7 @@ export const factoryRoutes = {
     summary: 'Check the files of a definition',
     description:
       'It does not check things of the team, such as environments and secrets: a dry run of an apply also checks these. Changes nothing.',
-    allow: { ...teamReads, keylessBytes: maxKeylessDefinitionBytes },
+    allow: { ...teamReads, keylessBytes: maxKeylessDefinitionBytes, limited: 'definition_plans' },
     body: ValidateFactoryFilesRequest,
     bodyLimitBytes: 2 * maxDefinitionBytes,
     answer: { status: 200, description: 'The faults', schema: ValidateFactoryFilesResponse },

@@ -6,8 +6,11 @@ import type { Route } from '../wire/route.ts';
 import {
   CreateFactoryTaskRequest,
   FactoryTask,
+  FindFactoryTaskQuery,
   ListFactoryTasksQuery,
   ListFactoryTasksResponse,
+  SearchFactoryTasksQuery,
+  SearchFactoryTasksResponse,
   UpdateFactoryTaskRequest,
 } from './factory-tasks.ts';
 
@@ -120,5 +123,26 @@ export const factoryTaskRoutes = {
     query: z.object({ run_id: Text.max(200).describe('Id of any run of the task') }),
     answer: theTask,
     errors: { 404: 'The factory has no task that this run works for', 400: 'A wrong value' },
+  },
+  searchFactoryTasks: {
+    method: 'GET',
+    path: '/factory-tasks',
+    tag: 'factories',
+    summary: 'Search the tasks of all factories by their titles',
+    allow: teamReads,
+    query: SearchFactoryTasksQuery,
+    answer: { status: 200, description: 'The tasks', schema: SearchFactoryTasksResponse },
+    errors: { 400: 'A wrong value' },
+  },
+  findFactoryTask: {
+    method: 'GET',
+    path: '/factory-tasks/find',
+    tag: 'factories',
+    summary: 'Find the task that a reference names',
+    description: 'The last created one, if several tasks of the team match.',
+    allow: teamReads,
+    query: FindFactoryTaskQuery,
+    answer: theTask,
+    errors: { 404: 'The team has no such task', 400: 'A wrong value' },
   },
 } as const satisfies Record<string, Route>;

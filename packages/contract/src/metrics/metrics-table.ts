@@ -49,6 +49,15 @@ export const metricsTable = {
     description: 'State changes of runs that this process made, by the state that a run got.',
     labels: { state: { description: 'The new state', values: runStates } },
   },
+  runyard_run_checks_total: {
+    kind: 'counter',
+    unit: '{check}',
+    description: 'Checks of runs that have ended. A check in a fresh sandbox counts once, for the run that it checks.',
+    labels: {
+      sandbox: { description: '`fresh`, or `own`: that of the agent', values: ['own', 'fresh'] },
+      outcome: { description: 'Outcome of the check', values: ['passed', 'failed'] },
+    },
+  },
   runyard_run_failures_total: {
     kind: 'counter',
     unit: '{run}',
@@ -241,11 +250,14 @@ export const metricsTable = {
           'cut',
           'too_large',
           'too_slow',
+          'ignored',
+          'invalid',
         ],
       },
       scheme: {
-        description: 'Signature scheme of the webhook; `token`: it has none; `unknown`: there is no such webhook',
-        values: [...signatureSchemeNames, 'token', 'unknown'],
+        description:
+          'Signature scheme of the webhook; `token`: it has none; `unknown`: there is no such webhook; `github_app`: an event of a GitHub App',
+        values: [...signatureSchemeNames, 'token', 'unknown', 'github_app'],
       },
     },
   },

@@ -26,7 +26,7 @@ function quoted(text: string): string {
 }
 
 /** Example values that are not replaced by variables: they are so short that other texts contain them by chance. */
-const fixedValues: readonly string[] = ['SCHEMA_VERSION', 'DOCUMENT', 'MESSAGE_SEQ'];
+const fixedValues: readonly string[] = ['SCHEMA_VERSION', 'DOCUMENT', 'VERSION', 'MESSAGE_SEQ', 'PROVIDER'];
 const ids = Object.entries(exampleIds).filter(([name]) => !fixedValues.includes(name));
 
 /** Replaces the ids of the examples by shell variables. */

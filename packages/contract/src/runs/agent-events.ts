@@ -1,8 +1,10 @@
 /** Events that an agent reports from the sandbox of a run, with one schema for each kind. `AgentEvent` is the union of these schemas. */
 import { z } from 'zod';
+import { maxBaseCommits } from '../limits.ts';
 import { EventId, TurnNumber } from '../wire/primitives.ts';
 import { AgentRequest, Decision, RequestKind } from './approvals.ts';
 import { ActionCategory, ActionState, MessageRole } from './conversations.ts';
+import { AnsweredBy, RunMode } from './message-origin.ts';
 
 /** Returns the members that every event has. */
 const eventOf = <T extends string>(type: T) => ({
@@ -16,11 +18,29 @@ const eventOf = <T extends string>(type: T) => ({
 
 const stepId = EventId.describe('Id of the step of the conversation');
 
+export const BaseCommit = z
+  .object({
+    path: z.string().max(1000).describe('Path of the repository in the workspace'),
+    commit: z
+      .string()
+      .regex(/^(?:[0-9a-f]{40}|[0-9a-f]{64})$/)
+      .describe('The commit'),
+  })
+  .meta({ id: 'BaseCommit', description: 'The commit at which a repository of the workspace was cloned' });
+export type BaseCommit = z.infer<typeof BaseCommit>;
+
 export const AgentStartedEvent = z
   .object({
     ...eventOf('agent_started'),
     harness: z.string().describe('Harness that works on the prompt'),
     model_id: z.string().describe('Model that the harness uses'),
+    base_commits: z
+      .array(BaseCommit)
+      .max(maxBaseCommits)
+      .optional()
+      .describe(
+        'Commits that this execution has cloned; absent: it restored the workspace of an earlier one, or cloned nothing',
+      ),
   })
   .meta({
     id: 'AgentStartedEvent',
@@ -51,6 +71,33 @@ export const SetupStepFinishedEvent = z
     error: z.string().optional().describe('Why the step failed; absent: it succeeded'),
   })
   .meta({ id: 'SetupStepFinishedEvent', description: 'A step before the agent begins has ended' });
+
+const checkOf = {
+  check_id: EventId.describe('Id of this run of the check, the same at its start and its end'),
+  name: z.string().describe('Name of the check'),
+  attempt: z.int().min(1).max(100).describe('Number of the round of checks in the turn: 1, 2, …'),
+};
+
+export const CheckStartedEvent = z
+  .object({ ...eventOf('check_started'), ...checkOf })
+  .meta({ id: 'CheckStartedEvent', description: 'A check of the run has started' });
+
+const CheckState = z
+  .enum(['passed', 'failed'])
+  .meta({ id: 'CheckState', description: 'Whether a check of a run has passed' });
+
+export const CheckFinishedEvent = z
+  .object({
+    ...eventOf('check_finished'),
+    ...checkOf,
+    state: CheckState,
+    duration_ms: z.number().describe('Milliseconds that the check took'),
+    exit_code: z.int().optional().describe('Exit code of its command; absent: it ran none'),
+    output_tail: z.string().optional().describe('End of its output, at most 8 KB'),
+    error: z.string().optional().describe('Why it failed; absent: it passed'),
+    check_run_id: z.string().max(36).optional().describe('The run of the fresh sandbox; absent: the check has none'),
+  })
+  .meta({ id: 'CheckFinishedEvent', description: 'A check of the run has ended' });
 
 export const FollowUpTakenEvent = z
   .object({
@@ -92,6 +139,8 @@ export const TurnStartedEvent = z
     ...eventOf('turn_started'),
     step_id: stepId,
     prompt: z.string().describe('Message of the user'),
+    sent_by: AnsweredBy.optional().describe('Absent: the creator of the run'),
+    mode: RunMode.optional().describe('Mode of the follow-up. The service adds it'),
   })
   .meta({ id: 'TurnStartedEvent', description: "A turn begins: a step of the conversation with the user's message" });
 
@@ -185,23 +234,6 @@ const Decider = z.enum(['person', 'policy', 'agent']).meta({
     "The decider. `policy`: the run's approval policy, without a person; `agent`: an agent key that `approvals_from` names, or a run above",
 });
 
-const AnswererType = z.enum(['user', 'service_account', 'run']).meta({
-  id: 'AnswererType',
-  description: '`user`: a person. `service_account`: what an agent key acts as. `run`: the agent of a run above',
-});
-
-const AnsweredBy = z
-  .object({
-    type: AnswererType,
-    uid: z.string().max(200).describe('UID of the person or service account, or id of the run'),
-    display_name: z.string().max(200).optional().describe('Name of the person, agent identity or agent key'),
-  })
-  .meta({
-    id: 'AnsweredBy',
-    description: 'Who answered a request. The service adds it and ignores the value that an agent reports',
-  });
-export type AnsweredBy = z.infer<typeof AnsweredBy>;
-
 export const DecidedEvent = z
   .object({
     ...eventOf('decided'),
@@ -231,6 +263,8 @@ export const AgentEvent = z
     AgentStartedEvent,
     SetupStepStartedEvent,
     SetupStepFinishedEvent,
+    CheckStartedEvent,
+    CheckFinishedEvent,
     FollowUpTakenEvent,
     CheckpointEvent,
     TurnStartedEvent,

@@ -13,13 +13,106 @@ const PlanData = z
     url: z.string().optional().describe('Page of the plan'),
   })
   .meta({ id: 'PlanData', description: 'A plan' });
+export const PullRequestState = z.enum(['unknown', 'open', 'draft', 'merged', 'closed']).meta({
+  id: 'PullRequestState',
+  description: 'State of a pull request. unknown: no GitHub App of the team has seen an event of it',
+});
+export type PullRequestState = z.infer<typeof PullRequestState>;
+
+export const PullRequestChangeType = z
+  .enum([
+    'opened',
+    'code_push',
+    'review_approved',
+    'review_changes_requested',
+    'review_commented',
+    'comment',
+    'review_comment',
+    'pr_action',
+    'checks_completed',
+  ])
+  .meta({
+    id: 'PullRequestChangeType',
+    description: 'What happened to a pull request. pr_action: anything else, such as a label, an assignment or a merge',
+  });
+export type PullRequestChangeType = z.infer<typeof PullRequestChangeType>;
+
+/** An account on GitHub that did something. */
+const actor = {
+  login: z.string().describe('Login of the account at that time'),
+  is_person: z.boolean().describe('False: a bot, or an App, also one that acts for a person'),
+};
+
+const HumanInteractions = z
+  .object({
+    opened: z.int().describe('Opened the pull request'),
+    code_push: z.int().describe('Pushed commits to it, also with the button "Update branch"'),
+    review_approved: z.int().describe('Approved it'),
+    review_changes_requested: z.int().describe('Asked for changes'),
+    review_commented: z.int().describe('Reviewed it without a decision'),
+    comment: z.int().describe('Commented on it'),
+    review_comment: z.int().describe('Commented on a line'),
+    pr_action: z.int().describe('Did something else, such as a label, an assignment, a merge'),
+    total: z.int().describe('The sum'),
+  })
+  .meta({ id: 'HumanInteractions', description: 'How often people did what to a pull request. Programs do not count' });
+
+const GithubActor = z.object(actor).meta({ id: 'GithubActor', description: 'An account on GitHub that did something' });
+
+const ReviewDecision = z
+  .enum(['approved', 'changes_requested'])
+  .meta({ id: 'ReviewDecision', description: 'Decision about a pull request' });
+
+const PullRequestReview = z
+  .object({
+    ...actor,
+    decision: ReviewDecision,
+    decided_at: Timestamp,
+  })
+  .meta({ id: 'PullRequestReview', description: 'The newest decision of a reviewer' });
+
+const PullRequestCheck = z
+  .object({
+    app: z.string().describe('Name of the App that ran the checks'),
+    conclusion: z.string().describe('Result in the words of GitHub, such as `success`, `failure`, `timed_out`'),
+    completed_at: Timestamp,
+  })
+  .meta({ id: 'PullRequestCheck', description: 'A completed check suite of the commit at the head of a pull request' });
+
+const PullRequestActivity = z
+  .object({
+    author_login: z.string().describe('Login of the account that opened it'),
+    opened_at: Timestamp,
+    first_human_review_at: Timestamp.optional().describe('First review by a person, with any decision'),
+    merged_at: Timestamp.optional(),
+    merged_by: GithubActor.optional().describe('Who merged it'),
+    closed_at: Timestamp.optional(),
+    updated_at: Timestamp.describe('Time of the newest event that changed it'),
+    additions: z.int().optional().describe('Added lines'),
+    deletions: z.int().optional().describe('Deleted lines'),
+    changed_files: z.int().optional().describe('Number of changed files'),
+    num_commits: z.int().optional().describe('Number of commits'),
+    reviews: z.array(PullRequestReview).describe('The newest decision of each reviewer, newest first, at most 20'),
+    checks: z
+      .array(PullRequestCheck)
+      .describe('Completed check suites of the commit at its head, newest first, at most 20'),
+    human_interactions: HumanInteractions,
+    human_code_change: z.boolean().describe('True: a person opened it, or pushed commits to it'),
+    history_complete: z
+      .boolean()
+      .describe('True: the App has seen all events since the opening. False: earlier interactions are not counted'),
+  })
+  .meta({ id: 'PullRequestActivity', description: 'What became of a pull request, as its events on GitHub show it' });
+export type PullRequestActivity = z.infer<typeof PullRequestActivity>;
+
 const PullRequestData = z
   .object({
     url: z.string().describe('Page of the pull request'),
     branch: z.string().describe('Branch that it asks to merge'),
-    status: z
-      .literal('unknown')
-      .describe('State of the pull request. `unknown`: the service does not follow it on the code host'),
+    status: PullRequestState.describe(
+      'State of the pull request, as the events of a GitHub App of the team show it. `unknown`: no App has seen an event of it',
+    ),
+    activity: PullRequestActivity.optional().describe('Absent in lists, and if no App has seen an event of it'),
   })
   .meta({ id: 'PullRequestData', description: 'A pull request' });
 const ScreenshotData = z

@@ -3,8 +3,13 @@ import { maxApprovers, maxModelFallbacks, maxSkillsOfRun } from '../limits.ts';
 import { SecretReferences } from '../secrets/secrets.ts';
 import { followupAuthors, workerLossPolicies } from '../wire/choices.ts';
 import { NonBlank, Text, Uid22 } from '../wire/primitives.ts';
+import { asksForSomething, isWithoutEffect, withoutEffect } from '../wire/without-effect.ts';
 import { ApprovalRules } from './approval-rules.ts';
 import { ApprovalPolicy } from './approvals.ts';
+import { CheckAttempts, RunChecks } from './checks.ts';
+import { publishedMembers } from './published-config.ts';
+import { OutputSchema } from './results.ts';
+import { RunRetry } from './retry.ts';
 import { RunnerConfig } from './runner.ts';
 import { SandboxVariables } from './sandbox-variables.ts';
 
@@ -202,10 +207,7 @@ export const AmbientAgentConfig = z
         description: `Skills of the run, at most ${maxSkillsOfRun}, each in the form of skill_spec. The agent follows the first and may use the others. In answers, skill_spec repeats the first one`,
       }),
     mcp_servers: z.record(Text, MCPServerConfig).optional().describe('MCP servers that the agent may use, by name'),
-    computer_use_enabled: z
-      .boolean()
-      .optional()
-      .describe('Whether the agent may use a graphical desktop; kept and returned, without effect on this service'),
+    ...publishedMembers,
     idle_timeout_minutes: z.number().min(0).max(60).optional().meta({
       description: 'How long the sandbox waits for a follow-up after a turn, default 10; 0: it ends at once',
     }),
@@ -234,18 +236,34 @@ export const AmbientAgentConfig = z
     max_duration_minutes: MaxDuration.optional().describe(
       "Minutes that the run may work in all its executions together, without waits for follow-ups; absent: the team's limit. A child run gets at most the remaining minutes of its parent",
     ),
+    output_schema: OutputSchema.optional(),
+    checks: RunChecks.optional(),
+    check_attempts: CheckAttempts.optional(),
+    retry: RunRetry.optional(),
     worker_host: Text.optional().describe(
       'Self-hosted worker that shall execute the run, by its name; absent: any worker of the service',
     ),
     harness: HarnessConfig.optional(),
     child_runs: ChildRunsConfig.optional(),
-    session_sharing: SessionSharing.optional(),
+    session_sharing: withoutEffect(SessionSharing.optional()),
     secrets: SecretReferences.optional().describe(
       'Names of the secrets that the sandbox gets; personal secrets of the creator have priority over secrets of the team',
     ),
   })
   .meta({ id: 'AmbientAgentConfig', description: 'How a run is executed. Unknown members are stored and returned' });
 export type AmbientAgentConfig = z.infer<typeof AmbientAgentConfig>;
+
+/** Returns the paths of the members of a configuration that have no effect on this service, at most 20. */
+export function membersWithoutEffect(config: AmbientAgentConfig): string[] {
+  const { shape } = AmbientAgentConfig;
+  return Object.entries(config)
+    .filter(([name, value]) => {
+      const schema = Object.hasOwn(shape, name) ? shape[name as keyof typeof shape] : undefined;
+      return (schema === undefined || isWithoutEffect(schema)) && asksForSomething(value);
+    })
+    .map(([name]) => `config.${name.slice(0, 100)}`)
+    .slice(0, 20);
+}
 
 /** Configuration of a run in requests. */
 export const RequestedAgentConfig = AmbientAgentConfig.refine(

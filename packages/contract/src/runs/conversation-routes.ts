@@ -2,8 +2,18 @@ import { z } from 'zod';
 import { maxRequestBodyBytes } from '../limits.ts';
 import { teamReads, teamWrites } from '../wire/access.ts';
 import type { Route } from '../wire/route.ts';
+import { FindInRunQuery, RunMatches } from './conversation-find.ts';
 import { ListRunMessagesQuery, RunMessagePage } from './conversation-pages.ts';
-import { ConversationResponse, InterruptedRun } from './conversations.ts';
+import {
+  ConversationResponse,
+  ForkConversationRequest,
+  ForkedConversation,
+  InterruptedRun,
+  maxForkedRuns,
+  maxForksOfConversation,
+  RenameConversationRequest,
+  RenamedConversation,
+} from './conversations.ts';
 import { runRoutes } from './routes.ts';
 import { RunFollowupRequest, RunFollowupResponse } from './run-request.ts';
 
@@ -44,6 +54,24 @@ export const conversationRoutes = {
     params: run.extend({ messageSeq: z.string().meta({ description: '`seq` of the message on its page' }) }),
     answer: { status: 200, description: 'The message: one step with it', schema: ConversationResponse },
     errors: { 404: `${noRun}, or no message with this number`, 429: tooManyReads },
+  },
+  findInRun: {
+    method: 'GET',
+    path: '/agent/runs/{runId}/conversation/find',
+    tag: 'conversations',
+    summary: 'Find messages in the conversation of a run',
+    description:
+      'Finds a literal text in all messages, inputs and outputs, or all turns or failures. Each match names the first event of its message.',
+    allow: teamReads,
+    params: run,
+    query: FindInRunQuery,
+    answer: { status: 200, description: 'A page of matches', schema: RunMatches },
+    errors: {
+      400: 'A wrong value',
+      404: noRun,
+      422: 'The harness gives only raw output',
+      429: 'The search takes too long, or too many searches of the team run at the moment; `Retry-After` tells when to ask again',
+    },
   },
   getConversation: {
     method: 'GET',
@@ -101,6 +129,35 @@ export const conversationRoutes = {
     params: conversation,
     answer: { status: 200, description: 'The agent of the run was told', schema: InterruptedRun },
     errors: { ...runRoutes.interruptRun.errors, 404: noConversation },
+  },
+  forkConversation: {
+    method: 'POST',
+    path: '/agent/conversations/{conversationId}/fork',
+    tag: 'conversations',
+    summary: 'Fork a conversation',
+    description: `Creates a conversation that begins with all ended turns of this one. To continue it, create a run with its id as \`conversation_id\`: the run gets the messages, but not the files. The messages keep their authors, so a run has no right that one of them lacks, until its executor accepts the forked conversation. They are deleted with the runs of the forked conversation. At most ${maxForkedRuns} runs in the conversation, and ${maxForksOfConversation} forks of it.`,
+    allow: teamWrites,
+    params: conversation,
+    body: ForkConversationRequest,
+    once: 'forkConversation',
+    answer: { status: 200, description: 'The new conversation', schema: ForkedConversation },
+    errors: {
+      404: noConversation,
+      409: 'No turn of the conversation has ended, or the conversation has too many runs or forks',
+      422: 'The harness gives only raw output',
+    },
+  },
+  renameConversation: {
+    method: 'POST',
+    path: '/agent/conversations/{conversationId}/rename',
+    tag: 'conversations',
+    summary: 'Name a conversation',
+    description: 'Reads of the conversation return the title. The titles of its runs stay.',
+    allow: teamWrites,
+    params: conversation,
+    body: RenameConversationRequest,
+    answer: { status: 200, description: 'The title', schema: RenamedConversation },
+    errors: { 404: noConversation },
   },
   downloadConversationScreenshot: {
     method: 'GET',

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { Timestamp, Uuid } from '../wire/primitives.ts';
+import { NonBlank, Timestamp, Uuid } from '../wire/primitives.ts';
+import { AnsweredBy, RunMode } from './message-origin.ts';
 
 /** The kind of work of an action. */
 export const ActionCategory = z
@@ -100,6 +101,8 @@ export const Message = z
       .optional()
       .describe("Ids of the harness's messages from which this message was composed"),
     request_id: z.string().optional().describe('Request to a person to which the message belongs'),
+    sent_by: AnsweredBy.optional().describe('Of the messages of users: the sender. Absent: the creator of the run'),
+    mode: RunMode.optional().describe('Of the messages of users: the mode of the follow-up'),
   })
   .meta({ id: 'Message', description: 'A message of a conversation' });
 export type Message = z.infer<typeof Message>;
@@ -125,6 +128,10 @@ export type Step = z.infer<typeof Step>;
 export const ConversationResponse = z
   .object({
     conversation_id: z.string().describe('Id of the conversation'),
+    title: z
+      .string()
+      .optional()
+      .describe('Absent if nobody has named the conversation; its runs have their own titles'),
     steps: z.array(Step).describe('One step for each prompt, oldest first'),
   })
   .meta({ id: 'ConversationResponse', description: 'A conversation: prompts and the work on them' });
@@ -145,3 +152,31 @@ export const ConversationRedirect = z
 export const InterruptedRun = z
   .object({ run_id: Uuid.describe('Run whose turn ends') })
   .meta({ id: 'InterruptedRun', description: 'The run of a conversation whose turn ends' });
+
+/** A conversation with more runs cannot be forked. */
+export const maxForkedRuns = 200;
+/** A conversation has at most this many forks. */
+export const maxForksOfConversation = 100;
+
+const ConversationTitle = NonBlank.max(200).regex(/^[^\p{Cc}]*$/u, 'must be one line of text');
+
+export const ForkConversationRequest = z
+  .object({
+    title: ConversationTitle.nullish().meta({
+      description:
+        'Title of the new conversation, at most 200 characters; default: the title of the forked conversation',
+    }),
+  })
+  .meta({ id: 'ForkConversationRequest', description: 'The fork of a conversation' });
+
+export const ForkedConversation = z
+  .object({ forked_conversation_id: Uuid.describe('Id of the new conversation') })
+  .meta({ id: 'ForkedConversation', description: 'The conversation that a fork created' });
+
+export const RenameConversationRequest = z
+  .object({ title: ConversationTitle.meta({ description: 'New title, at most 200 characters' }) })
+  .meta({ id: 'RenameConversationRequest', description: 'A new title of a conversation' });
+
+export const RenamedConversation = z
+  .object({ title: z.string().describe('The title as it is stored') })
+  .meta({ id: 'RenamedConversation', description: 'The title of a conversation' });

@@ -115,21 +115,35 @@ export const runExamples = {
   },
   getRun: { answer: run },
   rerunRun: { body: { title: 'Hello again' }, answer: created200 },
+  rerunFailedRuns: {
+    answer: {
+      reruns: [{ run_id: runId, rerun_run_id: '019a1c52-7d23-7a3c-8f50-b6c7d8e9fa05' }],
+      refused: [],
+      has_more: false,
+    },
+  },
   deleteRun: { answer: { success: true } },
   cancelRun: { answer: runId },
   sendFollowup: {
     body: { message: 'Again.\n\n```sh\necho again\n```' },
-    answer: { followup_id: '019a1c52-7d23-7a3c-8f50-b6c7d8e9fa03', outcome: 'live_session', run_id: runId },
+    answer: { followup_id: exampleIds.FOLLOWUP_ID, outcome: 'live_session', run_id: runId },
   },
+  editFollowup: { body: { message: 'Only check the build.' }, answer: {} },
+  withdrawFollowup: { answer: { success: true } },
   interruptRun: { answer: {} },
   sendConversationFollowup: {
     body: { message: 'Again.\n\n```sh\necho again\n```' },
-    answer: { followup_id: '019a1c52-7d23-7a3c-8f50-b6c7d8e9fa03', outcome: 'live_session', run_id: runId },
+    answer: { followup_id: exampleIds.FOLLOWUP_ID, outcome: 'live_session', run_id: runId },
   },
   prepareRunAttachments: { body: prepare, answer: prepared },
   prepareConversationAttachments: { body: prepare, answer: prepared },
   putAttachment: { query: signed, bytes: 'hello', answer: {} },
   interruptConversation: { answer: { run_id: runId } },
+  forkConversation: {
+    body: { title: 'Another way' },
+    answer: { forked_conversation_id: conversationId },
+  },
+  renameConversation: { body: { title: 'Broken tests' }, answer: { title: 'Broken tests' } },
   downloadConversationScreenshot: {},
   getHarnessUsage: { answer: { available: false, run_id: runId, conversation_id: conversationId } },
   getRunTimeline: {
@@ -153,6 +167,13 @@ export const runExamples = {
       continued: [],
       reached: '11',
       older: 'WyI…',
+    },
+  },
+  findInRun: {
+    query: { text: 'npm test' },
+    answer: {
+      count: 1,
+      matches: [{ seq: 6, kind: 'action', is_failed: true, occurred_at: started, excerpt: 'shell npm test' }],
     },
   },
   getRunMessage: {

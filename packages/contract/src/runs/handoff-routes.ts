@@ -12,7 +12,7 @@ export const handoffRoutes = {
     tag: 'runs',
     summary: 'List the files for continuing the work elsewhere',
     description:
-      'For each git repository of the workspace, a patch against the cloned commit with commits, staged, unstaged and untracked changes; and the files that the agent handed off. All are from the end of the last turn.',
+      'For each git repository of the workspace, a patch against the cloned commit with commits, staged, unstaged and untracked changes; of a workspace without git repositories, up to 30 of its newest files (each up to 5 MB, together 20 MB); and the files that the agent handed off. All are from the end of the last turn.',
     allow: teamReads,
     params: z.object({ runId: z.string().meta({ description: 'Id of the run' }) }),
     answer: { status: 200, description: 'Files; empty if the run saved no files', schema: HandoffAttachments },

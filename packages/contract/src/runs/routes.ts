@@ -11,6 +11,8 @@ import { PrepareAttachmentsRequest, PrepareAttachmentsResponse } from './prepare
 import { maxCounted, RunCounts, RunCountsQuery } from './run-counts.ts';
 import { ListRunsQuery } from './run-list.ts';
 import {
+  EditFollowupRequest,
+  RerunFailedResponse,
   RerunRequest,
   RunAgentRequest,
   RunAgentResponse,
@@ -22,6 +24,9 @@ import { sourceHeader } from './states.ts';
 import { GetRunTimelineResponse } from './timeline.ts';
 
 const run = z.object({ runId: z.string().meta({ description: 'Id of the run' }) });
+const followup = run.extend({ followupId: z.string().meta({ description: 'Id of the follow-up' }) });
+const noFollowup = 'No such run or follow-up, or they belong to another team';
+const takenFollowup = 'The agent has the follow-up, or it answers a question of the run';
 const noRun = 'No such run, or it belongs to another team';
 const tooManyReads = 'Too many long conversations are being read at the moment; `Retry-After` tells when to ask again';
 const rawTranscript = { Location: 'Signed URL of the transcript, for 15 minutes' };
@@ -97,7 +102,7 @@ export const runRoutes = {
     tag: 'runs',
     summary: 'Rerun a run',
     description:
-      'Creates a run with its own conversation and the same prompt, configuration, attachments, title, mode and metadata; the first run may be in any state.',
+      'Creates a run with its own conversation and the same prompt, configuration, attachments, title, mode and metadata, below the same parent unless it was cancelled; the first run may be in any state. With `comparison`, it begins at the commits that the first run has cloned, and changes no repository at its code host.',
     allow: teamWrites,
     params: run,
     body: RerunRequest.optional(),
@@ -111,6 +116,19 @@ export const runRoutes = {
       404: noRun,
       409: 'The Idempotency-Key was used with another body, or an attachment of the run is lost',
     },
+  },
+  rerunFailedRuns: {
+    method: 'POST',
+    path: '/agent/runs/{runId}/rerun-failed',
+    tag: 'runs',
+    summary: 'Rerun the failed runs of a tree',
+    description:
+      'Repeats each run of the tree of this run that is FAILED or ERROR, has started no runs, and was not repeated yet, below its parent. Each failed run is repeated once, however often the request is sent. Runs that work, and failed runs whose retry is planned, are left.',
+    allow: teamWrites,
+    params: run,
+    headers: sourceHeader,
+    answer: { status: 200, description: 'The new runs; agents start by themselves', schema: RerunFailedResponse },
+    errors: { 404: noRun },
   },
   deleteRun: {
     method: 'DELETE',
@@ -170,6 +188,41 @@ export const runRoutes = {
       409: 'The Idempotency-Key was used with another body',
       413: 'The body is larger than 64 MB, or the team has no room for the request (RUNYARD_TEAM_STORAGE_MB)',
       422: 'An attachment_id names no file that the caller has prepared for this run and uploaded',
+    },
+  },
+  editFollowup: {
+    method: 'PATCH',
+    path: '/agent/runs/{runId}/followups/{followupId}',
+    tag: 'runs',
+    summary: 'Change a follow-up that waits',
+    description:
+      'Replaces the message of one of `waiting_followups`. Only its author may do this, and only until the turn before it has ended: then the agent gets the message.',
+    allow: teamWrites,
+    params: followup,
+    body: EditFollowupRequest,
+    answer: { status: 200, description: 'The agent gets the new text', schema: EmptyResponse },
+    errors: {
+      400: 'A wrong type, or an empty message',
+      403: 'Another caller sent the follow-up, the content policy refuses the message, or the sandbox holds a secret that the caller may not use',
+      404: noFollowup,
+      409: takenFollowup,
+      413: 'The team has no room for the message (RUNYARD_TEAM_STORAGE_MB)',
+    },
+  },
+  withdrawFollowup: {
+    method: 'DELETE',
+    path: '/agent/runs/{runId}/followups/{followupId}',
+    tag: 'runs',
+    summary: 'Withdraw a follow-up that waits',
+    description:
+      'Deletes one of `waiting_followups` with its files, so that no agent gets it. Its author may do this, and every owner and administrator of the team.',
+    allow: teamWrites,
+    params: followup,
+    answer: { status: 200, description: 'Withdrawn', schema: DeleteResponse },
+    errors: {
+      403: 'Another caller sent the follow-up, and the caller is no owner or administrator of the team',
+      404: noFollowup,
+      409: `${takenFollowup}; or the run was queued again only for it: cancel the run instead`,
     },
   },
   prepareRunAttachments: {

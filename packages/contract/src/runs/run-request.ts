@@ -1,9 +1,9 @@
 import { z } from 'zod';
-import { maxAttachments, maxMetadataKeys, maxPreparedOfFollowup, maxPromptBytes } from '../limits.ts';
-import { runModes } from '../wire/choices.ts';
+import { maxAttachments, maxFailedReruns, maxMetadataKeys, maxPreparedOfFollowup, maxPromptBytes } from '../limits.ts';
 import { NonBlank, Text, Uuid } from '../wire/primitives.ts';
 import { AllowFor, Decision } from './approvals.ts';
 import { RequestedAgentConfig, SkillSpec } from './config.ts';
+import { RunMode } from './message-origin.ts';
 import { RunState } from './states.ts';
 
 const utf8Bytes = (text: string): number => new TextEncoder().encode(text).length;
@@ -57,14 +57,6 @@ export const RunMetadata = z
     description: 'Key/value pairs of a run, at most 20. They cannot be changed, and child runs inherit them',
     maxProperties: maxMetadataKeys,
   });
-
-/** How an agent works on a prompt. With `plan`, the agent changes nothing and answers with a plan. */
-export const RunMode = z.enum(runModes).meta({
-  id: 'RunMode',
-  description:
-    'How an agent works on a prompt. `normal`: it does what is asked. `plan`: it answers with a plan; a turn that changes the workspace is stopped, and FAILED. `orchestrate`: it may start child runs',
-});
-export type RunMode = z.infer<typeof RunMode>;
 
 /** A person's prompt. */
 const Prompt = Text.refine(atMostBytes(maxPromptBytes), { error: 'must be at most 1 MB of UTF-8' }).meta({
@@ -160,6 +152,12 @@ export const RerunRequest = z
     config: RequestedAgentConfig.optional(),
     title: Text.max(500).optional().describe('Title of the new run, at most 500 characters'),
     metadata: RunMetadata.optional(),
+    comparison: z
+      .boolean()
+      .optional()
+      .describe(
+        'True: the new run is for a comparison. It begins at the commits that the original run has cloned, has no parent, no metadata of the original run and no `retry`, and can neither push nor open pull requests; neither can runs that it starts',
+      ),
   })
   .meta({ id: 'RerunRequest', description: "Each member replaces the original run's member. Absent members are kept" });
 export type RerunRequest = z.infer<typeof RerunRequest>;
@@ -173,6 +171,31 @@ export const RunAgentResponse = z
   })
   .meta({ id: 'RunAgentResponse', description: 'The new run' });
 export type RunAgentResponse = z.infer<typeof RunAgentResponse>;
+
+/** Answer to `POST /agent/runs/{runId}/rerun-failed`. */
+export const RerunFailedResponse = z
+  .object({
+    reruns: z
+      .array(
+        z
+          .object({
+            run_id: Uuid.describe('Failed run'),
+            rerun_run_id: Uuid.describe('New run that repeats it, below the same parent'),
+          })
+          .meta({ id: 'RerunOfFailed', description: 'A failed run with the run that repeats it' }),
+      )
+      .describe('Failed runs that this request has repeated'),
+    refused: z
+      .array(
+        z
+          .object({ run_id: Uuid.describe('Failed run'), reason: z.string().describe('Why it was not repeated') })
+          .meta({ id: 'RefusedRerun', description: 'A failed run that was not repeated' }),
+      )
+      .describe('Failed runs that cannot be repeated now'),
+    has_more: z.boolean().describe(`True: there are more than ${maxFailedReruns} failed runs; send the request again`),
+  })
+  .meta({ id: 'RerunFailedResponse', description: 'The failed runs of a tree that were repeated' });
+export type RerunFailedResponse = z.infer<typeof RerunFailedResponse>;
 
 /** A file of a follow-up: its bytes, or the id of a file that was uploaded earlier. */
 export const FollowupAttachment = z
@@ -244,6 +267,11 @@ export const RunFollowupRequest = z
   })
   .meta({ id: 'RunFollowupRequest', description: 'Message to a run, or answer to its question' });
 export type RunFollowupRequest = z.infer<typeof RunFollowupRequest>;
+
+/** `PATCH /agent/runs/{runId}/followups/{followupId}`. */
+export const EditFollowupRequest = z
+  .object({ message: Prompt.min(1).regex(/\S/).describe('The new message, at most 1 MB. Mode and files stay') })
+  .meta({ id: 'EditFollowupRequest', description: 'The new text of a follow-up that waits' });
 
 /** How a follow-up reaches the agent. */
 export const FollowupRouting = z.enum(['live_session', 'queued_prompt', 'handoff_execution', 'queue_pending']).meta({

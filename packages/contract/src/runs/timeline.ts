@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Timestamp } from '../wire/primitives.ts';
 
-/** Kinds of timeline events. The public service does not have the last nine kinds. */
+/** Kinds of timeline events. The public service does not have the last eighteen kinds. */
 export const TimelineEventType = z
   .enum([
     'oz_run_created',
@@ -19,6 +19,9 @@ export const TimelineEventType = z
     'setup_step_finished',
     'setup_step_progress',
     'followup_received',
+    'followup_edited',
+    'followup_withdrawn',
+    'turn_interrupted',
     'execution_retried',
     'execution_resumed',
     'output_limit_reached',
@@ -26,6 +29,11 @@ export const TimelineEventType = z
     'model_request_changed',
     'connection_denied',
     'git_push',
+    'check_started',
+    'check_finished',
+    'run_retried',
+    'run_not_retried',
+    'github_answered',
   ])
   .meta({ id: 'TimelineEventType', description: 'Kinds of timeline events' });
 export type TimelineEventType = z.infer<typeof TimelineEventType>;
@@ -52,7 +60,7 @@ export const TimelineEvent = z
       .record(z.string(), z.unknown())
       .optional()
       .describe(
-        'Details; its members depend on `event_type`. `worker_container_ready` has `backend`, `spawn_ms`, `limits`, `network`, the `features` that hold, and `missing`: those that do not, each with its `reason`',
+        'Details; its members depend on `event_type`. `worker_container_ready` has `backend`, `spawn_ms`, `limits`, `network`, the `features` that hold, and `missing`: those that do not, each with its `reason`. Events that a caller caused have `by`: `type`, `uid`, `display_name`',
       ),
   })
   .meta({ id: 'TimelineEvent', description: 'Something that happened to a run' });

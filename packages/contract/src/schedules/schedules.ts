@@ -3,8 +3,11 @@ import { EnvironmentConfig } from '../environments/environments.ts';
 import { maxLastFires, maxWaitingFires } from '../limits.ts';
 import { WaitingAfterChange } from '../runs/acceptances.ts';
 import { AmbientAgentConfig, RequestedAgentConfig } from '../runs/config.ts';
-import { RunMetadata, RunMode } from '../runs/run-request.ts';
+import { RunMode } from '../runs/message-origin.ts';
+import { NotifyRules } from '../runs/notify.ts';
+import { RunMetadata } from '../runs/run-request.ts';
 import { overlapPolicies } from '../wire/choices.ts';
+import { pageMembers } from '../wire/pages.ts';
 import { NonBlank, Text, Timestamp, Uuid } from '../wire/primitives.ts';
 import { PageInfo, Scope, UserProfile } from '../wire/profiles.ts';
 
@@ -38,6 +41,7 @@ const optionalMembers = {
   max_live_runs: maxLiveRuns.optional(),
   metadata: RunMetadata.optional(),
   mode: RunMode.optional(),
+  notify: NotifyRules.optional(),
 };
 
 interface WithPrompt {
@@ -143,7 +147,9 @@ export const ScheduleFire = z
     schedule_name: z
       .string()
       .optional()
-      .describe('For an automation: name of the schedule in it; absent: the schedule has no name'),
+      .describe(
+        'For an automation: name of the schedule in it, or of the schedule of the team; absent: the schedule has no name',
+      ),
   })
   .meta({
     id: 'ScheduleFire',
@@ -178,7 +184,7 @@ export const ScheduledAgentItem = z
       .nullable()
       .optional()
       .describe(
-        'Why the last fire could not create its run, null if it could. After 10 such failures in a row the schedule is paused, and this text also reports the pause',
+        'Why the last fire could not create its run, null if it could. After 10 such failures in a row, or 10 runs in a row that failed, the schedule is paused, and this text also reports the pause',
       ),
     ...optionalMembers,
     scope: Scope.optional(),
@@ -210,8 +216,7 @@ export const ListScheduledAgentsResponse = z
 export type ListScheduledAgentsResponse = z.infer<typeof ListScheduledAgentsResponse>;
 
 export const ListScheduleFiresQuery = z.object({
-  limit: z.int().min(1).max(100).default(20).describe('Fires of a page, 1 to 100'),
-  cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
+  ...pageMembers('Fires'),
 });
 export type ListScheduleFiresQuery = z.infer<typeof ListScheduleFiresQuery>;
 

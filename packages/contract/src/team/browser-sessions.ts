@@ -2,6 +2,7 @@
 import { z } from 'zod';
 import { Text, Timestamp } from '../wire/primitives.ts';
 import { UserProfile } from '../wire/profiles.ts';
+import { InvitedWithPasskey, PasskeyAnswer } from './passkeys.ts';
 import { Team } from './teams.ts';
 
 /** The code in a sign-in link expires after this number of seconds. */
@@ -41,6 +42,8 @@ export const SignInCodeOwner = z
   })
   .meta({ id: 'SignInCodeOwner', description: 'The person whom a sign-in link signs in' });
 
+const signInProofs = ['code', 'api_key', 'sign_on', 'passkey', 'invitation'] as const;
+
 export const CreateBrowserSessionRequest = z
   .object({
     code: SignInCode.optional().meta({ description: "Code from the fragment of the page's address" }),
@@ -49,15 +52,17 @@ export const CreateBrowserSessionRequest = z
       description:
         'Query of the address `/sign-in` to which an identity provider sent the browser back, without `?`. It must be the same browser in which POST /sign-on began',
     }),
+    passkey: PasskeyAnswer.optional(),
+    invitation: InvitedWithPasskey.optional(),
   })
-  .refine((body) => [body.code, body.api_key, body.sign_on].filter((each) => each !== undefined).length === 1, {
-    error: 'must have exactly one of code, api_key and sign_on',
+  .refine((body) => signInProofs.filter((each) => body[each] !== undefined).length === 1, {
+    error: `must have exactly one of ${signInProofs.join(', ')}`,
   })
   .meta({
     id: 'CreateBrowserSessionRequest',
     description:
-      'The proof that signs in a browser: the code of a link, an API key, which is not stored, or the answer of an identity provider',
-    allOf: [{ oneOf: [{ required: ['code'] }, { required: ['api_key'] }, { required: ['sign_on'] }] }],
+      'The proof that signs in a browser: the code of a link, an API key, which is not stored, the answer of an identity provider, a passkey, or an invitation that a new person accepts with a new passkey',
+    allOf: [{ oneOf: signInProofs.map((each) => ({ required: [each] })) }],
   });
 export type CreateBrowserSessionRequest = z.infer<typeof CreateBrowserSessionRequest>;
 

@@ -1,7 +1,9 @@
 /** Limits of a team's spending on models, and reports of the team's usage. */
 import { z } from 'zod';
+import { BudgetNotifyRules } from '../runs/notify.ts';
 import { usageDimensions } from '../wire/choices.ts';
-import { Text, Timestamp } from '../wire/primitives.ts';
+import { pageMembers } from '../wire/pages.ts';
+import { Timestamp } from '../wire/primitives.ts';
 import { PageInfo, UserProfile } from '../wire/profiles.ts';
 
 export const TeamBudget = z
@@ -18,6 +20,7 @@ export const TeamBudget = z
       .describe(
         'Credits that the team has left; a credit is a US cent. The last answers can make it negative. Absent: the team does not use credits',
       ),
+    notify: BudgetNotifyRules.optional(),
     updated_at: Timestamp.optional().describe('When the limits were last changed, RFC 3339 in UTC; absent: never'),
   })
   .meta({ id: 'TeamBudget', description: 'The limits of a team for models, and its spending this month' });
@@ -35,6 +38,7 @@ export const UpdateTeamBudgetRequest = z
       .nullable()
       .optional()
       .describe('Credits that the team has from now on; null: the team does not use credits'),
+    notify: BudgetNotifyRules.optional(),
   })
   .meta({ id: 'UpdateTeamBudgetRequest', description: 'Absent members stay unchanged' });
 export type UpdateTeamBudgetRequest = z.infer<typeof UpdateTeamBudgetRequest>;
@@ -55,8 +59,7 @@ export const UsageQuery = z.object({
     .max(usageDimensions.length)
     .optional()
     .meta({ description: 'The groups of the sums; repeat the parameter for several. Absent: day' }),
-  limit: z.int().min(1).max(500).default(100).describe('Rows of a page, 1 to 500'),
-  cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
+  ...pageMembers('Rows', { most: 500, usual: 100 }),
 });
 export type UsageQuery = z.infer<typeof UsageQuery>;
 

@@ -1,26 +1,44 @@
 import { z } from 'zod';
+import { PullRequestChangeType, PullRequestState } from '../runs/artifacts.ts';
+import { NotifyEvent } from '../runs/notify.ts';
 import { RunSourceType, RunState } from '../runs/states.ts';
+import { pageMembers } from '../wire/pages.ts';
 import { NonBlank, Text, Timestamp, Uuid, webAddressPattern } from '../wire/primitives.ts';
 import { PageInfo } from '../wire/profiles.ts';
 
 /** Types of events of runs that a subscription can select. */
-export const RunEventType = z.enum(['run.created', 'run.started', 'run.blocked', 'run.ended']).meta({
-  id: 'RunEventType',
-  description:
-    'created: the run is queued. started: its agent works, for the first time or again after a retry, an answer or a follow-up. blocked: it waits for an answer; its state is FAILED if the sandbox of its failed setup asks. ended: it succeeded, failed, had an error or was cancelled; a follow-up may start it again.',
-});
+export const RunEventType = z
+  .enum(['run.created', 'run.started', 'run.blocked', 'run.ended', 'run.pull_request_changed'])
+  .meta({
+    id: 'RunEventType',
+    description:
+      'created: the run is queued. started: its agent works, for the first time or again after a retry, an answer or a follow-up. blocked: it waits for an answer; its state is FAILED if the sandbox of its failed setup asks. ended: it succeeded, failed, had an error or was cancelled; a follow-up may start it again. pull_request_changed: something happened to a pull request of the run, as a GitHub App of the team has seen it.',
+  });
 export type RunEventType = z.infer<typeof RunEventType>;
 
 /** Types of deliveries. Only the test endpoint sends `ping`. */
-export const DeliveredEventType = z
-  .enum([...RunEventType.options, 'ping'])
-  .meta({ id: 'DeliveredEventType', description: 'Type of a delivery; only the test endpoint sends `ping`' });
+export const DeliveredEventType = z.enum([...RunEventType.options, 'notification', 'ping']).meta({
+  id: 'DeliveredEventType',
+  description:
+    'Type of a delivery. `notification`: a rule in `notify` of a schedule, an automation or a budget names the subscription. Only the test endpoint sends `ping`',
+});
 export type DeliveredEventType = z.infer<typeof DeliveredEventType>;
+
+const PullRequestChange = z
+  .object({
+    url: z.string().describe('Page of the pull request'),
+    status: PullRequestState.describe('State after the change'),
+    change: PullRequestChangeType,
+    login: z.string().describe('Login of the account that caused it'),
+    is_person: z.boolean().describe('False: a bot or an App caused it'),
+    conclusion: z.string().optional().describe('Of `checks_completed`: the result in the words of GitHub'),
+  })
+  .meta({ id: 'PullRequestChange', description: 'What happened to a pull request' });
 
 /** The run that an event is about, and the change of the run. */
 export const EventData = z
   .object({
-    run_id: z.string().optional().meta({ description: 'Absent in a ping' }),
+    run_id: z.string().optional().meta({ description: 'Absent in a ping, and in a notification that is about no run' }),
     state: RunState.optional().meta({ description: 'State of the run at that time' }),
     seq: z.int().optional().meta({
       description:
@@ -28,13 +46,28 @@ export const EventData = z
     }),
     conversation_id: z.string().optional().describe('Conversation of the run'),
     parent_run_id: z.string().optional().describe('Run that started this one'),
+    result: z
+      .unknown()
+      .optional()
+      .describe(
+        'Result of a run that succeeded, if the run has an `output_schema` and the result has at most 64 KB. An agent wrote it',
+      ),
+    result_artifact_uid: z.string().optional().describe('UID of the artifact with a result that is larger than 256 KB'),
+    pull_request: PullRequestChange.optional().describe('Of `run.pull_request_changed`: what happened'),
+    on: NotifyEvent.optional().describe('Of a notification: what happened'),
+    schedule_id: z.string().optional().describe('Of a notification: the schedule'),
+    automation_id: z.string().optional().describe('Of a notification: UID of the automation'),
+    error_code: z.string().optional().describe('Of a notification: error code of the run'),
+    count: z.int().optional().describe('Of a notification: number of failed runs in a row, or of missed times'),
+    is_paused: z.boolean().optional().describe('Of a notification: true if the schedule or automation was paused'),
     subscription_id: z.string().describe('Subscription that the delivery is for'),
     session_link: z.string().optional().meta({ description: 'Page of the run' }),
   })
   .meta({ id: 'EventData', description: 'The run of an event, and the change' });
 
 /**
- * Body of a delivery, with a signature of Standard Webhooks. The body contains only ids and states. A receiver reads details with a key.
+ * Body of a delivery, with a signature of Standard Webhooks. The body contains ids, states and the result of a run that
+ * returns one. A receiver reads other details with a key.
  */
 export const EventPayload = z
   .object({
@@ -44,7 +77,8 @@ export const EventPayload = z
   })
   .meta({
     id: 'EventPayload',
-    description: 'Body of a delivery. It holds ids and states only; details are read with a key',
+    description:
+      'Body of a delivery. It holds ids, states and the result of a run that returns one; other details are read with a key',
   });
 export type EventPayload = z.infer<typeof EventPayload>;
 
@@ -161,8 +195,7 @@ export const EventDelivery = z
 export type EventDelivery = z.infer<typeof EventDelivery>;
 
 export const ListDeliveriesQuery = z.object({
-  limit: z.int().min(1).max(100).default(20).describe('Deliveries of a page, 1 to 100'),
-  cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
+  ...pageMembers('Deliveries'),
   status: DeliveryStatus.optional(),
 });
 export type ListDeliveriesQuery = z.infer<typeof ListDeliveriesQuery>;

@@ -73,6 +73,10 @@ export const accessExamples = {
   listTeamInvitations: { answer: { invitations: [invitation] } },
   createTeamInvitation: { body: { role: 'member', note: 'Ada' }, answer: { ...invitation, key: 'ryi_k3Fz…x8Qw' } },
   deleteTeamInvitation: deleted,
+  readTeamInvitation: {
+    body: { key: exampleIds.INVITATION_KEY },
+    answer: { team_name: 'Platform', role: 'member', invited_by: 'Ada', expires_at: exampleTimes.ended },
+  },
   acceptTeamInvitation: {
     body: { key: exampleIds.INVITATION_KEY, display_name: 'Ada' },
     answer: { team: { ...team, role: 'member' }, user: person, key: 'ryk_k3Fz…x8Qw' },

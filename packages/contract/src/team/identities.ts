@@ -2,7 +2,10 @@ import { z } from 'zod';
 import { FactoryAgentType } from '../factories/factories.ts';
 import { maxMcpServersOfRun, maxSecretsOfRun, maxSkillsOfRun } from '../limits.ts';
 import { WaitingAfterChange } from '../runs/acceptances.ts';
+import { CheckAttempts, RunChecks } from '../runs/checks.ts';
 import { HarnessConfig, MCPServerConfig } from '../runs/config.ts';
+import { HarnessAuthSecrets, InferenceProviders } from '../runs/published-config.ts';
+import { OutputSchema } from '../runs/results.ts';
 import { SecretPhase } from '../secrets/secrets.ts';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 
@@ -52,10 +55,31 @@ const McpServers = z
   .describe(
     `MCP servers of its runs, by name, at most ${maxMcpServersOfRun}; a server of the run replaces a server with the same name. Headers and variables are shown, so secrets belong into a stored server`,
   );
+const ResultSchema = OutputSchema.nullable()
+  .optional()
+  .describe('Schema of the results of its runs without an output_schema; an empty object: none');
+const Checks = RunChecks.nullable().optional().describe('Checks of its runs without checks; an empty list: none');
+const Attempts = CheckAttempts.nullable().optional().describe('`check_attempts` of its runs without one');
 const WorkerHost = Text.max(200)
   .nullable()
   .optional()
   .describe('Self-hosted worker of its runs without a worker; `warp`: any worker of the service; empty: none');
+const CredentialStrategy = z
+  .enum(['EXECUTOR', ''], {
+    error: 'must be EXECUTOR or empty: runs of an identity use the credentials of their executor',
+  })
+  .nullable()
+  .optional()
+  .describe('Whose credentials its runs use: EXECUTOR, as without this member; empty: not set');
+const AgentCredentialStrategy = z
+  .enum(['CREATOR', 'EXECUTOR'])
+  .meta({ id: 'AgentCredentialStrategy', description: 'Whose credentials the runs of an agent use' });
+const DefaultRunnerUid = Text.max(200)
+  .nullable()
+  .optional()
+  .describe(
+    'Where its runs are executed, unless they name an environment or a worker themselves: the UID of an environment, or the name of a pool of self-hosted workers; empty: none',
+  );
 const OnBehalfOfEnabled = z
   .boolean()
   .describe(
@@ -75,6 +99,22 @@ const AgentMemory = z
     auto_memory: AgentAutoMemory,
   })
   .meta({ id: 'AgentMemory', description: 'Memory stores of an agent; this service has no memory stores' });
+
+const wantedMembers = {
+  credential_strategy: CredentialStrategy,
+  default_runner_uid: DefaultRunnerUid,
+  inference_providers: InferenceProviders.nullable()
+    .optional()
+    .describe('Refused unless empty or disabled: runs use the models of this service'),
+  harness_auth_secrets: HarnessAuthSecrets.nullable()
+    .optional()
+    .describe('Refused if the harness of the run would use one: harnesses use their models through this service'),
+  memory: AgentMemory.partial()
+    .meta({ id: 'RequestedAgentMemory', description: 'Memory stores; refused unless empty' })
+    .nullable()
+    .optional()
+    .describe('Refused unless empty: this service has no memory stores'),
+};
 
 /** An agent of a team. Runs and agent keys can act as this agent. */
 export const AgentIdentity = z
@@ -97,6 +137,9 @@ export const AgentIdentity = z
     harness: HarnessConfig.optional(),
     base_harness: z.string().optional().describe('The same as `harness.type`'),
     mcp_servers: z.record(z.string(), MCPServerConfig).optional().describe('MCP servers of its runs, by name'),
+    output_schema: OutputSchema.optional().describe('Schema of the results of its runs without an output_schema'),
+    checks: RunChecks.optional().describe('Checks of its runs without checks'),
+    check_attempts: CheckAttempts.optional().describe('`check_attempts` of its runs without one'),
     worker_host: z.string().optional().describe('Self-hosted worker of its runs without a worker'),
     factory_uid: z
       .string()
@@ -108,9 +151,10 @@ export const AgentIdentity = z
     on_behalf_of_enabled: OnBehalfOfEnabled,
     memory: AgentMemory,
     waiting: WaitingAfterChange.optional(),
+    credential_strategy: AgentCredentialStrategy.optional().describe('Whose credentials its runs use; absent: not set'),
     default_runner_uid: z
-      .literal('')
-      .describe('Runner of its runs. This service has no such runners, so it is always empty'),
+      .string()
+      .describe('Environment or pool of self-hosted workers of its runs without one; empty: none'),
   })
   .meta({ id: 'AgentIdentity', description: 'An agent of a team that runs and agent keys can act as' });
 export type AgentIdentity = z.infer<typeof AgentIdentity>;
@@ -139,7 +183,11 @@ export const CreateAgentIdentityRequest = z
     harness: Harness,
     base_harness: BaseHarness,
     mcp_servers: McpServers.default({}),
+    output_schema: ResultSchema,
+    checks: Checks,
+    check_attempts: Attempts,
     worker_host: WorkerHost,
+    ...wantedMembers,
     on_behalf_of_enabled: OnBehalfOfEnabled.default(false),
     factory_uid: z
       .literal('', {
@@ -171,12 +219,16 @@ export const UpdateAgentIdentityRequest = z
     harness: Harness,
     base_harness: BaseHarness,
     mcp_servers: orNull(McpServers),
+    output_schema: ResultSchema,
+    checks: Checks,
+    check_attempts: Attempts,
     worker_host: WorkerHost,
+    ...wantedMembers,
     on_behalf_of_enabled: orNull(OnBehalfOfEnabled),
   })
   .meta({
     id: 'UpdateAgentIdentityRequest',
     description:
-      'What to change. Members that are absent or null keep their values; an empty text removes description, base_model, environment_id, prompt, base_harness or worker_host; an empty object removes harness or mcp_servers',
+      'What to change. Members that are absent or null keep their values; an empty text removes description, base_model, environment_id, prompt, base_harness, worker_host, credential_strategy or default_runner_uid; an empty object removes harness, mcp_servers or output_schema; an empty list removes checks',
   });
 export type UpdateAgentIdentityRequest = z.infer<typeof UpdateAgentIdentityRequest>;

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { keyLimits } from '../wire/access.ts';
 import { keyKinds } from '../wire/choices.ts';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 
@@ -8,6 +9,13 @@ export const KeyKind = z.enum(keyKinds).meta({
     'personal: acts as its user. agent: acts as a service account of the team. worker: connects workers of the hosted pool, which serve all teams, and gives no other access.',
 });
 export type KeyKind = z.infer<typeof KeyKind>;
+
+/** What an agent key is limited to. */
+export const KeyLimit = z.enum(keyLimits).meta({
+  id: 'KeyLimit',
+  description:
+    'definition_plans: the key only checks and plans definitions of factories (`POST /factory/{factoryUid}/definition/plan`, `POST /factory-files/validate`), for programs that check a change before it is merged',
+});
 
 /** An API key without its raw text. */
 export const ApiKey = z
@@ -19,6 +27,7 @@ export const ApiKey = z
     last_four: z.string().describe('Last four characters of the raw key'),
     user_uid: z.string().optional().describe('UID of the person that a personal key acts as'),
     agent_uid: z.string().optional().describe('Agent identity that an agent key acts as'),
+    limited_to: KeyLimit.optional(),
     is_current: z.literal(true).optional().describe('True: this request was sent with this key'),
     created_by_uid: z
       .string()
@@ -53,7 +62,12 @@ export const CreateKeyRequest = z
     agent_uid: Text.min(1).max(200).optional().meta({
       description: 'UID of the agent identity as which an agent key acts; absent: the key itself is a service account',
     }),
+    limited_to: KeyLimit.optional(),
     expires_in: KeyLifetime.default('never'),
+  })
+  .refine((key) => key.kind === 'agent' || key.limited_to === undefined, {
+    error: 'belongs to an agent key',
+    path: ['limited_to'],
   })
   .refine((key) => key.kind === 'agent' || key.agent_uid === undefined, {
     error: 'belongs to an agent key',
@@ -62,7 +76,9 @@ export const CreateKeyRequest = z
   .meta({
     id: 'CreateKeyRequest',
     description: 'An API key to create',
-    allOf: [{ anyOf: [{ properties: { kind: { const: 'agent' } } }, { not: { required: ['agent_uid'] } }] }],
+    allOf: ['agent_uid', 'limited_to'].map((member) => ({
+      anyOf: [{ properties: { kind: { const: 'agent' } } }, { not: { required: [member] } }],
+    })),
   });
 export type CreateKeyRequest = z.infer<typeof CreateKeyRequest>;
 

@@ -8,10 +8,12 @@ import {
   AcceptTeamInvitationResponse,
   CreateTeamInvitationRequest,
   CreateTeamInvitationResponse,
+  InvitationOffer,
   JoinTeamRequest,
   ListTeamInvitationsResponse,
   ListTeamMembersResponse,
   ListTeamsResponse,
+  ReadTeamInvitationRequest,
   RemoveTeamMemberResponse,
   StayOrGo,
   Team,
@@ -126,7 +128,7 @@ export const teamRoutes = {
     path: '/teams/{teamUid}/invitations',
     tag: 'teams',
     summary: 'Invite a person',
-    description: `The key in the answer is shown once, lasts 7 days and is for one person, who sends it to POST /team-invitations/accept, or, with an API key of their own, to POST /team-invitations/join. A team has at most ${maxMembers} people.`,
+    description: `The key in the answer is shown once, lasts 7 days unless the body says otherwise, and is for one person. Its link is the base URL with /sign-in#invitation=KEY behind it; without a browser, the person sends the key to POST /team-invitations/accept, or, with an API key of their own, to POST /team-invitations/join. A team has at most ${maxMembers} people.`,
     // The person who accepts the invitation gets a key.
     allow: { ...administrators, session: 'recent' },
     params: team,
@@ -148,6 +150,18 @@ export const teamRoutes = {
     params: invitation,
     answer: { status: 200, description: 'Withdrawn', schema: DeleteResponse },
     errors: { 404: 'No such invitation in the team, or you are not in it' },
+  },
+  // The key of the invitation is the credential of this request. A page shows what the link offers before the person accepts it.
+  readTeamInvitation: {
+    method: 'POST',
+    path: '/team-invitations/read',
+    tag: 'teams',
+    summary: 'Read what an invitation offers',
+    description: 'Does not use the invitation.',
+    allow: { anyone: 'always' },
+    body: ReadTeamInvitationRequest,
+    answer: { status: 200, description: 'Team, role and end', schema: InvitationOffer },
+    errors: { 403: badInvitation },
   },
   // The key of the invitation is the credential of this request. The person who invited never sees the new API key.
   acceptTeamInvitation: {

@@ -55,8 +55,8 @@ export const browserSessionRoutes = {
       headers: { 'Set-Cookie': 'The session: HttpOnly, SameSite=Strict' },
     },
     errors: {
-      403: 'The code was used, has expired or is unknown; the key does not belong to a person; the identity provider refused the person, or its answer is not for this browser or was already used; the person is in no team; or the request is not from a page of the service over https or on this machine',
-      409: 'The invitation with which the sign-in began cannot be accepted',
+      403: 'The code was used, has expired or is unknown; the key does not belong to a person; the identity provider refused the person, or its answer is not for this browser or was already used; the passkey is unknown, or its answer is not for this page, was not verified by its authenticator, or was already used; the person is in no team; or the request is not from a page of the service over https or on this machine',
+      409: 'The invitation cannot be accepted',
       429: tooOften,
       503: providerAway,
     },

@@ -89,10 +89,19 @@ export const ListTeamInvitationsResponse = z
   .object({ invitations: z.array(TeamInvitation).describe('Invitations that can still be used, oldest first') })
   .meta({ id: 'ListTeamInvitationsResponse', description: 'Invitations of a team' });
 
+/** Longest life of an invitation. */
+const maxInvitationHours = 30 * 24;
+
 export const CreateTeamInvitationRequest = z
   .object({
     role: TeamRole.describe('Role that the invited person gets; not above the role of the caller'),
     note: NonBlank.max(200).optional().describe('Note about the invited person, at most 200 characters'),
+    expires_in_hours: z
+      .int()
+      .min(1)
+      .max(maxInvitationHours)
+      .default(7 * 24)
+      .describe(`Hours until the invitation ends, at most ${maxInvitationHours}`),
   })
   .meta({ id: 'CreateTeamInvitationRequest', description: 'An invitation to make' });
 export type CreateTeamInvitationRequest = z.infer<typeof CreateTeamInvitationRequest>;
@@ -103,6 +112,20 @@ export const CreateTeamInvitationResponse = TeamInvitation.extend({
 export type CreateTeamInvitationResponse = z.infer<typeof CreateTeamInvitationResponse>;
 
 const InvitationKey = Text.min(1).max(200).describe('Key of the invitation');
+
+export const ReadTeamInvitationRequest = z
+  .object({ key: InvitationKey })
+  .meta({ id: 'ReadTeamInvitationRequest', description: 'The key of an invitation' });
+
+export const InvitationOffer = z
+  .object({
+    team_name: z.string().describe('Team to which the invitation leads'),
+    role: TeamRole.describe('Role that the person gets'),
+    invited_by: z.string().describe('Name of the person who made the invitation'),
+    expires_at: Timestamp.describe('When the invitation ends, RFC 3339 in UTC'),
+  })
+  .meta({ id: 'InvitationOffer', description: 'What the person who accepts an invitation gets' });
+export type InvitationOffer = z.infer<typeof InvitationOffer>;
 
 export const AcceptTeamInvitationRequest = z
   .object({

@@ -22,8 +22,17 @@ export type GithubFilterKey =
   | 'conclusions'
   | 'pr_numbers';
 
-const issue = ['repos', 'labels', 'assignees', 'authors'] as const;
-const pullRequest = ['repos', 'base_branches', 'pr_numbers', 'paths', 'assignees', 'authors', 'labels'] as const;
+const issue = ['repos', 'labels', 'assignees', 'authors', 'associations'] as const;
+const pullRequest = [
+  'repos',
+  'base_branches',
+  'pr_numbers',
+  'paths',
+  'assignees',
+  'authors',
+  'labels',
+  'associations',
+] as const;
 const mention = ['repos', 'mentioned', 'writers', 'associations', 'labels'] as const;
 const assignment = ['repos', 'assignees', 'labels'] as const;
 
@@ -69,5 +78,19 @@ export interface Matcher {
   readonly not_in?: readonly (string | number)[] | undefined;
 }
 
+/** The events whose triggers may be limited to pull requests of runs. */
+export const ownPullRequestEvents: readonly GithubEvent[] = [
+  'pull_request_review_submitted',
+  'check_suite_completed',
+  'workflow_run_completed',
+];
+
+/** Accepts only events of pull requests whose branch a run of the team has pushed, and starts only so many runs for each of them. */
+export interface OwnPullRequest {
+  readonly max_starts: number;
+}
+
 /** A stored filter. All members must match; an absent member matches every value. */
-export type GithubFilter = { readonly [K in GithubFilterKey]?: Matcher | undefined };
+export type GithubFilter = { readonly [K in GithubFilterKey]?: Matcher | undefined } & {
+  readonly own_pull_request?: OwnPullRequest | undefined;
+};

@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import { signatureSchemeNames, webhookAuthModes } from '../wire/choices.ts';
+import { pageMembers } from '../wire/pages.ts';
 import { NonBlank, Text, Timestamp, Uuid } from '../wire/primitives.ts';
 import { PageInfo } from '../wire/profiles.ts';
 import { failedChecks } from './checks.ts';
@@ -221,8 +222,7 @@ export const WebhookDeliveryWithPayload = WebhookDelivery.extend({
 export type WebhookDeliveryWithPayload = z.infer<typeof WebhookDeliveryWithPayload>;
 
 export const ListWebhookDeliveriesQuery = z.object({
-  limit: z.int().min(1).max(100).default(20).describe('Deliveries of a page, 1 to 100'),
-  cursor: Text.max(8192).optional().meta({ description: 'next_cursor of the previous page' }),
+  ...pageMembers('Deliveries'),
   label: WebhookDeliveryLabel.optional(),
 });
 export type ListWebhookDeliveriesQuery = z.infer<typeof ListWebhookDeliveriesQuery>;

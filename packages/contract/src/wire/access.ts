@@ -15,6 +15,10 @@ export const isAtLeast = (has: Role, needed: Role): boolean => roles.indexOf(has
 export const principalKinds = ['user', 'agent', 'run', 'worker', 'session'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
 
+/** What an agent key can be limited to. `definition_plans`: checking and planning definitions of factories. */
+export const keyLimits = ['definition_plans'] as const;
+export type KeyLimit = (typeof keyLimits)[number];
+
 /** Accepts API keys. */
 export interface AllowKeys {
   /** The lowest role that a user needs. */
@@ -37,6 +41,8 @@ export interface AllowKeys {
   readonly operatorTeam?: true;
   /** True: the route also accepts keys of workers. */
   readonly worker?: true;
+  /** Agent keys that are limited to this purpose are accepted too. All other routes refuse limited keys. */
+  readonly limited?: KeyLimit;
   /** A higher role that some requests need. `roles` maps values of the body's member `member` to this role. */
   readonly byBody?: { readonly member: string; readonly roles: Readonly<Record<string, Role>> };
   /** True: the route also accepts a request without a key, if the object that it names is public. */
@@ -94,7 +100,10 @@ export function describeAllow(allow: Allow): string {
       : 'run token, until the execution ends';
   if ('anyone' in allow) return allow.anyone === 'always' ? 'everyone, without a key' : 'everyone with a signed URL';
   if (allow.operator) return "the operator's key";
-  if (allow.operatorTeam) return "owners of the team of the operator's key, with personal keys and browser sessions";
+  if (allow.operatorTeam) {
+    const sessions = allow.session === 'recent' ? 'browser sessions in their first hour' : 'browser sessions';
+    return `owners of the team of the operator's key, with personal keys and ${sessions}`;
+  }
   const users = allow.user === 'viewer' ? 'users of the team' : `users from the role ${allow.user}`;
   const higher = Object.entries(allow.byBody?.roles ?? {}).map(
     ([value, role]) => `${plural[role]} only where ${allow.byBody?.member} is ${value}`,
@@ -104,6 +113,7 @@ export function describeAllow(allow: Allow): string {
     ...(allow.agent ? [allow.agent === true ? 'agent keys' : 'agent keys for things that no person made'] : []),
     ...(allow.session === undefined ? ['browser sessions'] : []),
     ...(allow.session === 'recent' ? ['browser sessions in their first hour'] : []),
+    ...(allow.limited ? [`agent keys that are limited to ${allow.limited}`] : []),
     ...(allow.worker ? ['worker keys'] : []),
     ...(allow.publicThings ? ['everyone for public things'] : []),
     ...(allow.keylessBytes ? [`everyone with at most ${allow.keylessBytes / 1024} KB`] : []),

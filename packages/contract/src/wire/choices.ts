@@ -44,3 +44,6 @@ export const workerLossPolicies = ['fail', 'resume'] as const;
 
 /** Value of `environment_id` that selects runs without an environment. */
 export const emptyEnvironment = 'empty-environment';
+
+/** Stages of a task of a factory, in their usual order. */
+export const taskStages = ['TRIAGE', 'SPEC', 'IMPLEMENT', 'REVIEW', 'COMPLETE', 'CANCELLED'] as const;

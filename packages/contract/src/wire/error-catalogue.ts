@@ -87,6 +87,16 @@ export const errorCatalogue = {
     status: 403,
     title: 'Content policy violation',
   },
+  result_invalid: {
+    ...userError,
+    status: 422,
+    title: 'Result invalid',
+  },
+  checks_failed: {
+    ...userError,
+    status: 422,
+    title: 'Checks failed',
+  },
   conflict: {
     ...userError,
     status: 409,

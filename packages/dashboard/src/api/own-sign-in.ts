@@ -7,6 +7,9 @@ import { keep, readKept } from './kept.ts';
 /** The text before the code in the fragment of a one-time link. Browsers do not send the fragment to a server. */
 export const signInFragment = 'sign-in=';
 
+/** The text before the key in the fragment of an invitation's link. */
+export const invitationFragment = 'invitation=';
+
 /** Remembers that the person signed in on this page, or has agreed to the session. `uid` names the session. */
 export const rememberSession = (uid: string): void => keep('session', uid);
 

@@ -20,6 +20,9 @@ export interface Failure {
   readonly actionUrl?: string;
 }
 
+/** A failure whose message is a text for the person. */
+export class PlainFailure extends Error {}
+
 /** Returns the texts for an error that a request threw. */
 export function failureOf(error: unknown): Failure {
   if (error instanceof ApiError) {
@@ -43,7 +46,9 @@ export function failureOf(error: unknown): Failure {
   const detail =
     error instanceof ConnectionError
       ? 'The service does not answer. The page tries again by itself.'
-      : `The page has a fault: ${error instanceof Error ? error.message : String(error)}`;
+      : error instanceof PlainFailure
+        ? error.message
+        : `The page has a fault: ${error instanceof Error ? error.message : String(error)}`;
   return { detail, members: new Map(), isRetryable: error instanceof ConnectionError };
 }
 

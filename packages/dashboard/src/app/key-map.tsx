@@ -1,6 +1,9 @@
 import { useState } from 'react';
+import { Facts, Row } from '../parts/blocks.tsx';
+import { Check } from '../parts/controls.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { areSingleKeysOn, keyCommands, keyText, setSingleKeys } from '../parts/keys.ts';
+import styles from './app.module.css';
 
 /** Lists the keyboard shortcuts of the current page, and lets the person turn off shortcuts that are a single key. */
 export function KeyMap({ close }: { close: () => void }) {
@@ -11,10 +14,9 @@ export function KeyMap({ close }: { close: () => void }) {
       title="Keys"
       close={close}
       footer={
-        <label className="row grow">
-          <input
+        <Row as="label" grow>
+          <Check
             type="checkbox"
-            className="check"
             checked={isOn}
             onChange={({ target }) => {
               setSingleKeys(target.checked);
@@ -22,19 +24,19 @@ export function KeyMap({ close }: { close: () => void }) {
             }}
           />
           Single keys act outside fields
-        </label>
+        </Row>
       }
     >
-      <dl className="kv">
+      <Facts>
         {commands.map(({ key, does }) => (
-          <div key={key} className="kv-row">
+          <div key={key} className={styles.keyRow}>
             <dt>
               <kbd>{keyText(key)}</kbd>
             </dt>
             <dd>{does}</dd>
           </div>
         ))}
-      </dl>
+      </Facts>
     </Dialog>
   );
 }

@@ -16,6 +16,7 @@ import { statusOf } from '../api/problem.ts';
 import { isSignedOut, teamParameter } from '../api/session.ts';
 import { NotFound } from '../frame/not-found.tsx';
 import { oneOf, parseSearch, type Search, writeSearch } from '../frame/search.ts';
+import { Pad } from '../parts/blocks.tsx';
 import { Problem } from '../parts/problem.tsx';
 import { SignedIn, sessionQuery } from './signed-in.tsx';
 
@@ -78,10 +79,23 @@ const run = createRoute({
   path: '/runs/$runId',
   component: lazyRouteComponent(() => import('../screens/run/run-screen.tsx'), 'RunScreen'),
 });
+const compare = createRoute({
+  getParentRoute: () => shell,
+  path: '/compare',
+  component: lazyRouteComponent(() => import('../screens/compare/compare-screen.tsx'), 'CompareScreen'),
+});
+const inbox = createRoute({
+  getParentRoute: () => shell,
+  path: '/inbox',
+  component: lazyRouteComponent(() => import('../screens/inbox/inbox-screen.tsx'), 'InboxScreen'),
+});
+/** Earlier address of the inbox. */
 const needsAnswer = createRoute({
   getParentRoute: () => shell,
   path: '/needs-answer',
-  component: lazyRouteComponent(() => import('../screens/needs-answer/needs-answer-screen.tsx'), 'NeedsAnswerScreen'),
+  beforeLoad: ({ search }) => {
+    throw redirect({ to: '/inbox', search, replace: true });
+  },
 });
 const schedules = createRoute({
   getParentRoute: () => shell,
@@ -168,6 +182,8 @@ const tree = root.addChildren([
     runs,
     newRun,
     run,
+    compare,
+    inbox,
     needsAnswer,
     schedules,
     schedule,
@@ -197,8 +213,8 @@ export const makeRouter = (queries: QueryClient) =>
     defaultPreload: 'intent',
     scrollRestoration: true,
     defaultErrorComponent: ({ error }) => (
-      <div className="pad">
+      <Pad>
         <Problem error={error} />
-      </div>
+      </Pad>
     ),
   });

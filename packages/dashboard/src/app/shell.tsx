@@ -1,15 +1,21 @@
+import type { NotificationKind } from '@runyard/contract/inbox/notifications';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, type LinkProps, useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useState, useSyncExternalStore } from 'react';
-import { useFactoryProblems, useRunCount } from '../api/lists.ts';
+import { useFactoryProblems } from '../api/lists.ts';
 import { useClient, useMay, useSession } from '../api/session.ts';
 import { useTeamEvents } from '../api/stream.ts';
 import { DrawerContext } from '../frame/menu-button.tsx';
 import { switchTheme } from '../frame/theme.ts';
-import { Icon, type IconName } from '../parts/icon.tsx';
+import { Count, Nav, Text } from '../parts/blocks.tsx';
+import { Button } from '../parts/controls.tsx';
+import { Icon } from '../parts/icon.tsx';
+import type { IconName } from '../parts/icons.ts';
 import { keyText, useKeys } from '../parts/keys.ts';
+import layout from '../parts/layout.module.css';
 import { useSoon } from '../parts/soon.ts';
+import styles from './app.module.css';
 import { PersonMenu, TeamMenu } from './team-menu.tsx';
 
 const Palette = lazy(async () => ({ default: (await import('../screens/palette/palette.tsx')).Palette }));
@@ -26,25 +32,28 @@ export function Shell({ children }: { children: ReactNode }) {
   const close = () => setOpen(undefined);
   const maySeeUsage = useMay('member');
   const goTo = (to: Target) => () => void navigate({ to });
-  useKeys([
+  const keys = [
     { key: 'mod+k', does: 'Search or jump to', run: () => setOpen('palette') },
     { key: '?', does: 'Show all keys', run: () => setOpen('keys') },
     { key: 'c', does: 'New run', run: goTo('/runs/new') },
     { key: 'g r', does: 'Go to runs', run: goTo('/runs') },
-    { key: 'g a', does: 'Go to what needs an answer', run: goTo('/needs-answer') },
+    { key: 'g a', does: 'Go to the inbox', run: goTo('/inbox') },
     { key: 'g s', does: 'Go to schedules', run: goTo('/schedules') },
     { key: 'g f', does: 'Go to factories', run: goTo('/factories') },
     ...(maySeeUsage ? [{ key: 'g u', does: 'Go to usage', run: goTo('/usage') }] : []),
-  ]);
+  ];
+  useKeys(keys, { ofAllScreens: true });
   return (
     <>
-      <a className="skip" href="#main">
+      <a className={styles.skip} href="#main">
         Skip to content
       </a>
-      <div className={`app ${open === 'drawer' ? 'drawer-open' : ''}`}>
+      <div className={`${styles.frame} ${open === 'drawer' ? styles.drawerOpen : ''}`}>
         <Sidebar openPalette={() => setOpen('palette')} onNavigate={close} />
-        {open === 'drawer' && <button type="button" className="drawer-scrim" aria-label="Close menu" onClick={close} />}
-        <div className="page">
+        {open === 'drawer' && (
+          <button type="button" className={styles.drawerScrim} aria-label="Close menu" onClick={close} />
+        )}
+        <div className={styles.page}>
           <DrawerContext value={() => setOpen(open === 'drawer' ? undefined : 'drawer')}>{children}</DrawerContext>
         </div>
       </div>
@@ -70,7 +79,7 @@ const mayNotify = (): boolean => typeof Notification !== 'undefined' && Notifica
 function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavigate: () => void }) {
   const { team } = useSession();
   const client = useClient();
-  const waiting = useWaiting();
+  const unread = useUnread();
   const problems = useFactoryProblems();
   const factories = useQuery({
     queryKey: ['factories', team.uid],
@@ -79,53 +88,56 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
   });
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: a click on a link of the drawer also closes the drawer
-    <nav className="side" aria-label="Main" onClick={(event) => (event.target as Element).closest('a') && onNavigate()}>
+    <nav
+      className={styles.side}
+      aria-label="Main"
+      onClick={(event) => (event.target as Element).closest('a') && onNavigate()}
+    >
       <TeamMenu />
-      <button className="jump" type="button" onClick={openPalette}>
+      <button className={styles.jump} type="button" onClick={openPalette}>
         <Icon name="search" small />
-        <span className="grow">Search</span>
+        <Text grow>Search</Text>
         <kbd>{keyText('mod+k')}</kbd>
       </button>
-      <div className="nav">
+      <Nav>
         <Entry to="/runs" icon="runs" label="Runs" />
-        <Entry to="/needs-answer" icon="ask" label="Needs answer" count={waiting} asks />
+        <Entry to="/inbox" icon="ask" label="Inbox" count={unread} asks />
         <Entry to="/schedules" icon="clock" label="Schedules" />
-      </div>
-      <div className="nav-h">Factories</div>
-      <div className="nav">
+      </Nav>
+      <div className={styles.navHead}>Factories</div>
+      <Nav>
         {(factories.data ?? []).slice(0, 6).map(({ uid, name }) => (
           <Link key={uid} to="/factories/$factoryUid" params={{ factoryUid: uid }} activeProps={current}>
             <Icon name="factory" />
-            <span className="cut">{visibleText(name)}</span>
+            <Text cut>{visibleText(name)}</Text>
             <Problems count={problems.get(uid)} />
           </Link>
         ))}
         <Entry to="/factories" icon="more" label="All factories" exact />
-      </div>
-      <div className="nav-h">Resources</div>
-      <div className="nav">
+      </Nav>
+      <div className={styles.navHead}>Resources</div>
+      <Nav>
         <Entry to="/environments" icon="env" label="Environments" />
         <Entry to="/agents" icon="agent" label="Agents and skills" />
         <Entry to="/workers" icon="worker" label="Workers" />
         {useMay('member') && <Entry to="/usage" icon="usage" label="Usage" />}
         <Entry to="/settings" icon="gear" label="Settings" />
-      </div>
-      <div className="side-end nav">
+      </Nav>
+      <div className={`${styles.sideEnd} ${layout.nav}`}>
         <a href="/docs">
           <Icon name="book" />
           <span>API reference</span>
         </a>
-        <div className="me">
+        <div className={styles.me}>
           <PersonMenu />
-          <button
-            type="button"
-            className="btn ghost sm icon"
+          <Button
+            kind="ghost"
+            small
+            icon="moon"
             aria-label="Switch between light and dark"
             title="Light or dark"
             onClick={switchTheme}
-          >
-            <Icon name="moon" small />
-          </button>
+          />
         </div>
       </div>
     </nav>
@@ -135,29 +147,46 @@ function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavig
 /** Shows the number of automations of a factory that cannot fire. */
 const Problems = ({ count }: { count: number | undefined }) =>
   count !== undefined && (
-    <span className="n ask" title="Automations that cannot fire">
+    <Count asks right title="Automations that cannot fire">
       {count}
-      <span className="sr"> cannot fire</span>
-    </span>
+      <Text spoken> cannot fire</Text>
+    </Count>
   );
 
 /** All events that arrive within this number of milliseconds cause only one count of the runs. */
 const countMs = 1_000;
 
-/** Returns the number of runs that wait for an answer and of revisions that wait for the person's acceptance. */
-function useWaiting(): number {
+/** All kinds except revisions to accept. */
+const workKinds: NotificationKind[] = [
+  'question',
+  'answer_question',
+  'blocked',
+  'spec_review',
+  'pr_review',
+  'failed',
+  'failed_times',
+  'missed',
+  'budget',
+];
+
+/** Returns the number of notifications that the person has not read. */
+function useUnread(): number {
   const { team } = useSession();
   const client = useClient();
-  const runs = useRunCount({ state: ['BLOCKED'] });
   const queries = useQueryClient();
-  const readSoon = useSoon(() => void queries.invalidateQueries({ queryKey: ['counts', team.uid] }), countMs);
-  useTeamEvents(({ type }) => type === 'state' && readSoon(), readSoon);
-  const acceptances = useQuery({
-    queryKey: ['waiting', team.uid],
-    queryFn: async () => await client.countAcceptances({}),
-    enabled: useMay('member'),
+  const countOf = (kind: NotificationKind[]) => ({
+    queryKey: ['inbox', team.uid, 'count', kind[0]],
+    queryFn: async () => (await client.countNotifications({ query: { kind } })).unread,
   });
-  return (runs.data?.total ?? 0) + (acceptances.data?.waiting ?? 0);
+  const work = useQuery(countOf(workKinds));
+  // The events of runs change no revisions, whose count takes longer.
+  const revisions = useQuery({ ...countOf(['acceptance']), enabled: useMay('member') });
+  const readSoon = useSoon(() => {
+    void queries.invalidateQueries({ queryKey: ['counts', team.uid] });
+    void queries.invalidateQueries({ queryKey: countOf(['question']).queryKey });
+  }, countMs);
+  useTeamEvents(({ type }) => type === 'state' && readSoon(), readSoon);
+  return (work.data ?? 0) + (revisions.data ?? 0);
 }
 
 const current = { 'aria-current': 'page' } as const;
@@ -174,15 +203,19 @@ function Entry({
   icon: IconName;
   label: string;
   count?: number;
-  /** True: the number counts runs or revisions that need a person. */
+  /** True: the number counts what needs a person. */
   asks?: boolean;
   exact?: boolean;
 }) {
   return (
     <Link to={to} activeProps={current} activeOptions={{ exact, includeSearch: false }}>
       <Icon name={icon} />
-      <span className="cut">{label}</span>
-      {count !== undefined && count > 0 && <span className={`n ${asks ? 'ask' : ''}`}>{count}</span>}
+      <Text cut>{label}</Text>
+      {count !== undefined && count > 0 && (
+        <Count right asks={asks}>
+          {count}
+        </Count>
+      )}
     </Link>
   );
 }

@@ -8,6 +8,8 @@ import { isOwnSession, rememberSession } from '../api/own-sign-in.ts';
 import { clientOf, isSignedOut, type Session, SessionContext, teamParameter } from '../api/session.ts';
 import { openTeamStream } from '../api/stream.ts';
 import { oneOf } from '../frame/search.ts';
+import { P, Stack } from '../parts/blocks.tsx';
+import { Button } from '../parts/controls.tsx';
 import { Shell } from './shell.tsx';
 
 const OtherSession = lazy(async () => ({ default: (await import('./other-session.tsx')).OtherSession }));
@@ -77,13 +79,13 @@ function WithSession({ answer }: { answer: SessionAnswer }) {
   }, [queries, router]);
   if (session === null)
     return (
-      <main className="pad stack">
+      <Stack as="main" pad>
         <h1>You are in no team</h1>
-        <p className="mut">Ask an administrator for an invitation, and open it here.</p>
-        <button type="button" className="btn start" onClick={() => void navigate({ to: '/sign-in' })}>
+        <P tone="muted">Ask an administrator for an invitation, and open it here.</P>
+        <Button start onClick={() => void navigate({ to: '/sign-in' })}>
           Accept an invitation
-        </button>
-      </main>
+        </Button>
+      </Stack>
     );
   return (
     <SessionContext value={session}>

@@ -3,9 +3,10 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { dropDrafts } from '../api/drafts.ts';
 import { clientOf, useSession } from '../api/session.ts';
-import { initials } from '../parts/format.ts';
+import { Avatar, Mark, Text } from '../parts/blocks.tsx';
 import { Icon } from '../parts/icon.tsx';
 import { Menu } from '../parts/menu.tsx';
+import styles from './app.module.css';
 
 /** Shows a menu with the teams of the person. Choosing a team opens the runs of this team. */
 export function TeamMenu() {
@@ -16,16 +17,17 @@ export function TeamMenu() {
     <Menu
       label={`Team ${teamName}`}
       hasWords
-      className="team"
+      kind="ghost"
+      className={styles.team}
       entries={teams.map(({ uid, name, role }) => ({
         label: `${name}, ${role}`,
         run: () => void navigate({ to: '/runs', search: { team: uid } }),
       }))}
     >
-      <span className="mark" aria-hidden="true">
-        {teamName.slice(0, 1).toUpperCase()}
-      </span>
-      <span className="grow cut">{teamName}</span>
+      <Mark>{teamName.slice(0, 1).toUpperCase()}</Mark>
+      <Text grow cut>
+        {teamName}
+      </Text>
       <Icon name="down" small />
     </Menu>
   );
@@ -48,17 +50,20 @@ export function PersonMenu() {
     <Menu
       label={`${name}: session`}
       hasWords
-      className="btn ghost sm grow person"
+      kind="ghost"
+      small
+      grow
+      className={styles.person}
       entries={[
         { label: 'My keys', run: () => void navigate({ to: '/settings/$tab', params: { tab: 'keys' } }) },
         { label: 'Sign out', run: () => void leave(false) },
         { label: 'Sign out everywhere', run: () => void leave(true) },
       ]}
     >
-      <span className="av" aria-hidden="true">
-        {initials(name)}
-      </span>
-      <span className="grow cut">{name}</span>
+      <Avatar name={name} />
+      <Text grow cut>
+        {name}
+      </Text>
     </Menu>
   );
 }

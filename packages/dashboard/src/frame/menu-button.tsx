@@ -1,5 +1,6 @@
 import { createContext, use } from 'react';
-import { Icon } from '../parts/icon.tsx';
+import { Button } from '../parts/controls.tsx';
+import styles from './frame.module.css';
 
 /** A function that opens or closes the navigation on narrow pages. On these pages, the navigation is a drawer. */
 export const DrawerContext = createContext<() => void>(() => {});
@@ -7,9 +8,5 @@ export const DrawerContext = createContext<() => void>(() => {});
 /** Opens the navigation on narrow pages. */
 export function MenuButton() {
   const toggle = use(DrawerContext);
-  return (
-    <button type="button" className="btn ghost icon burger" aria-label="Menu" onClick={toggle}>
-      <Icon name="menu" />
-    </button>
-  );
+  return <Button kind="ghost" icon="menu" className={styles.burger} aria-label="Menu" onClick={toggle} />;
 }

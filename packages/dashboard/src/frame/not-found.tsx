@@ -1,7 +1,8 @@
 import { skipToken, useQuery } from '@tanstack/react-query';
-import { Link, useLocation, useNavigate } from '@tanstack/react-router';
+import { useLocation, useNavigate } from '@tanstack/react-router';
 import { use, useEffect } from 'react';
 import { clientOf, type Session, SessionContext, teamParameter } from '../api/session.ts';
+import { P, Stack, TextLink } from '../parts/blocks.tsx';
 import { SkeletonRows } from '../parts/empty.tsx';
 
 /** Returns the UID of another team of the person that owns the thing at `path`; null if there is none. */
@@ -38,15 +39,15 @@ export function NotFound({ what = 'page' }: { what?: string }) {
   }, [owner, navigate]);
   if (isLoading || typeof owner === 'string') return <SkeletonRows />;
   return (
-    <div className="pad stack">
+    <Stack pad>
       <h1>There is no such {what}</h1>
-      <p className="mut">
+      <P tone="muted">
         The address may be wrong, the {what} may belong to another team, or it was deleted.{' '}
         {/* Without a session, the team of the address may be the reason. So the link leads to the person's own team. */}
-        <Link to="/runs" search={session === null ? { [teamParameter]: undefined } : {}} className="link">
+        <TextLink to="/runs" search={session === null ? { [teamParameter]: undefined } : {}}>
           Open the runs
-        </Link>
-      </p>
-    </div>
+        </TextLink>
+      </P>
+    </Stack>
   );
 }

@@ -1,5 +1,7 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { type ReactNode, useEffect } from 'react';
+import { Crumbs, Text } from '../parts/blocks.tsx';
+import styles from './frame.module.css';
 import { MenuButton } from './menu-button.tsx';
 
 /**
@@ -28,23 +30,25 @@ export function Page({
   return (
     <>
       <header>
-        <div className="topbar">
+        <div className={styles.topBar}>
           <MenuButton />
           {crumbs === undefined ? (
             <h1>{visibleText(title)}</h1>
           ) : (
-            <div className="crumbs">
+            <Crumbs>
               {crumbs}
               <span aria-hidden="true">/</span>
-              <h1 className="cur cut">{visibleText(title)}</h1>
-            </div>
+              <Text as="h1" cut>
+                {visibleText(title)}
+              </Text>
+            </Crumbs>
           )}
-          <span className="grow">{status}</span>
+          <Text grow>{status}</Text>
           {actions}
         </div>
         {tabs}
       </header>
-      <main className="main" id="main" tabIndex={-1}>
+      <main className={styles.main} id="main" tabIndex={-1}>
         {children}
       </main>
     </>

@@ -1,4 +1,6 @@
 import { visibleText } from '@runyard/contract/wire/visible';
+import { P, Row } from './blocks.tsx';
+import { Check } from './controls.tsx';
 import { useFault } from './form.tsx';
 import styles from './rows.module.css';
 
@@ -21,15 +23,15 @@ export function CheckGroup({
     <fieldset className={styles.checks}>
       <legend>{legend}</legend>
       {options.map(([value, words]) => (
-        <label key={value} className="row">
-          <input type="checkbox" className="check" name={name} value={value} defaultChecked={chosen.includes(value)} />
+        <Row key={value} as="label">
+          <Check type="checkbox" name={name} value={value} defaultChecked={chosen.includes(value)} />
           {visibleText(words)}
-        </label>
+        </Row>
       ))}
       {fault && (
-        <p className="small badc" role="alert">
+        <P tone="bad" small role="alert">
           {fault.message}
-        </p>
+        </P>
       )}
     </fieldset>
   );

@@ -1,6 +1,7 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
-import { Icon } from './icon.tsx';
+import { CodeBlock, Text } from './blocks.tsx';
+import { Button, type ButtonLook } from './controls.tsx';
 import { showToast } from './toast.tsx';
 
 /**
@@ -21,14 +22,13 @@ export function CopyButton({
   text,
   what,
   label,
-  className = '',
   onCopied,
-}: {
+  ...looks
+}: ButtonLook & {
   text: string | (() => string | Promise<string>);
   what: string;
   /** The visible label. Absent: the button shows only the icon. */
   label?: string;
-  className?: string;
   onCopied?: () => void;
 }) {
   const [outcome, setOutcome] = useState<'copied' | 'refused' | undefined>();
@@ -50,19 +50,20 @@ export function CopyButton({
         ? 'The browser refuses: select the text and copy it'
         : visibleText(what);
   return (
-    <button
-      type="button"
-      className={label === undefined ? `btn ghost sm icon ${className}` : `btn ${className}`}
+    <Button
+      {...(label === undefined ? ({ kind: 'ghost', small: true } as const) : {})}
+      {...looks}
+      icon={outcome === 'copied' ? 'check' : outcome === 'refused' ? 'warn' : 'copy'}
+      square={label === undefined}
       aria-label={label === undefined ? words : undefined}
       title={words}
       onClick={() => void copy()}
     >
-      <Icon name={outcome === 'copied' ? 'check' : outcome === 'refused' ? 'warn' : 'copy'} small />
       {label}
-      <span className="sr" role="status">
+      <Text spoken role="status">
         {outcome === undefined ? '' : words}
-      </span>
-    </button>
+      </Text>
+    </Button>
   );
 }
 
@@ -77,9 +78,9 @@ export function CommandBlock({
   onCopied?: () => void;
 }) {
   return (
-    <div className="code">
+    <CodeBlock>
       <pre>{visibleText(command)}</pre>
-      <CopyButton text={command} what={what} className="copy" {...(onCopied ? { onCopied } : {})} />
-    </div>
+      <CopyButton text={command} what={what} {...(onCopied ? { onCopied } : {})} />
+    </CodeBlock>
   );
 }

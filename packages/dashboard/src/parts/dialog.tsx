@@ -5,9 +5,12 @@
 
 import { visibleText } from '@runyard/contract/wire/visible';
 import { type ReactNode, useState } from 'react';
-import { Dialog as AriaDialog, Button, Heading, Modal, ModalOverlay } from 'react-aria-components';
+import { Dialog as AriaDialog, Heading, Modal, ModalOverlay } from 'react-aria-components';
 import { useAttempts } from './attempt.ts';
+import { Hint, P, Text } from './blocks.tsx';
+import { Button } from './controls.tsx';
 import { CommandBlock } from './copy.tsx';
+import styles from './dialog.module.css';
 import { Problem } from './problem.tsx';
 
 /**
@@ -31,21 +34,21 @@ export function Dialog({
 }) {
   return (
     <ModalOverlay
-      className="over"
+      className={styles.overlay ?? ''}
       isOpen
       isDismissable={!mustDecide}
       isKeyboardDismissDisabled={mustDecide}
       onOpenChange={(open) => open || close()}
     >
-      <Modal className="dlg">
+      <Modal className={styles.dialog ?? ''}>
         <AriaDialog role={isAlert ? 'alertdialog' : 'dialog'}>
-          <div className="dlg-b">
+          <div className={styles.body}>
             <Heading slot="title" level={2}>
               {visibleText(title)}
             </Heading>
             {children}
           </div>
-          <div className="dlg-f">{footer}</div>
+          <div className={styles.foot}>{footer}</div>
         </AriaDialog>
       </Modal>
     </ModalOverlay>
@@ -83,16 +86,18 @@ export function ConfirmDialog({
       isAlert
       footer={
         <>
-          <Button className="btn" autoFocus onPress={close}>
+          <Button autoFocus onClick={close}>
             {safe}
           </Button>
-          <Button className="btn dan" isDisabled={isBusy} onPress={() => void act()}>
+          <Button kind="danger" disabled={isBusy} onClick={() => void act()}>
             {action}
           </Button>
         </>
       }
     >
-      <div className="mut">{children}</div>
+      <Text as="div" tone="muted">
+        {children}
+      </Text>
       <Problem error={error} />
     </Dialog>
   );
@@ -123,19 +128,19 @@ export function SecretOnceDialog({
       mustDecide
       footer={
         <>
-          <span className="hint grow">{hint}</span>
+          <Hint grow>{hint}</Hint>
           {!isCopied && (
-            <Button className="btn ghost" onPress={close}>
+            <Button kind="ghost" onClick={close}>
               I stored it
             </Button>
           )}
-          <Button className="btn pri" isDisabled={!isCopied} onPress={close}>
+          <Button kind="primary" disabled={!isCopied} onClick={close}>
             {isCopied ? 'Done' : 'Copy it first'}
           </Button>
         </>
       }
     >
-      <p className="mut">It is shown only once. Copy it now, because nobody can show it again.</p>
+      <P tone="muted">It is shown only once. Copy it now, because nobody can show it again.</P>
       <CommandBlock command={value} what="Copy value" onCopied={() => setCopied(true)} />
       {children}
     </Dialog>

@@ -1,7 +1,10 @@
 /** Changes of files as lines. A git patch already consists of lines with signs, so showing it needs no library. */
 
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useState } from 'react';
+import { Fragment, type ReactNode, useState } from 'react';
+import { CodeBlock, CodeFoot } from './blocks.tsx';
+import styles from './code.module.css';
+import { Button } from './controls.tsx';
 
 /** A line of a diff: its text, its number in the old or the new file, and the kind of change. */
 export interface DiffLine {
@@ -10,7 +13,7 @@ export interface DiffLine {
   readonly text: string;
 }
 
-/** Number of lines that are shown at first. Further lines are shown after a click. */
+/** Number of lines that are shown at first, unless the caller wants fewer. Further lines are shown after a click. */
 const firstLines = 400;
 
 /** Reads the hunks of one file of a patch (git-diff, "Generating patch text with -p"). Text before the first hunk is skipped. */
@@ -60,43 +63,85 @@ export function compareTexts(before: string, after: string): DiffLine[] {
 }
 
 const signs = { add: '+', del: '-', same: ' ', hunk: ' ' } as const;
-const classes = { add: 'ln add', del: 'ln del', same: 'ln', hunk: 'ln hunk' } as const;
+const classes = { add: styles.add, del: styles.deleted, same: '', hunk: styles.hunk } as const;
 
-/** Shows lines of a diff. With `onLine`, each line number is a button to comment on the line. */
-export function Diff({ lines, onLine }: { lines: readonly DiffLine[]; onLine?: (line: DiffLine) => void }) {
+/**
+ * Shows the `first` lines of a diff, and all on request. With `onLine`, each line number is a button to comment on the line. `content`
+ * shows the text of a line; `below` returns what is shown below a line, or null.
+ */
+export function Diff({
+  lines,
+  first = firstLines,
+  onLine,
+  content = ({ text }) => visibleText(text),
+  below,
+}: {
+  lines: readonly DiffLine[];
+  first?: number;
+  onLine?: (line: DiffLine) => void;
+  content?: (line: DiffLine, index: number) => ReactNode;
+  below?: (line: DiffLine) => ReactNode;
+}) {
   const [isWhole, setWhole] = useState(false);
-  const shownLines = isWhole ? lines : lines.slice(0, firstLines);
+  const shownLines = isWhole ? lines : lines.slice(0, first);
+  const blocks: { readonly from: number; readonly lines: DiffLine[]; below: ReactNode }[] = [];
+  for (const [index, line] of shownLines.entries()) {
+    if (index === 0 || blocks.at(-1)?.below) blocks.push({ from: index, lines: [], below: null });
+    const block = blocks.at(-1);
+    if (block === undefined) continue;
+    block.lines.push(line);
+    block.below = below?.(line);
+  }
   return (
-    <div className="code diff">
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the lines */}
-      <pre tabIndex={0}>
-        {shownLines.map((line, index) => (
-          <span key={index} className={classes[line.kind]}>
-            {onLine && line.number !== undefined ? (
-              <button
-                type="button"
-                className="g fold"
-                aria-label={`Comment on line ${line.number}`}
-                onClick={() => onLine(line)}
-              >
-                {line.number}
-              </button>
-            ) : (
-              <span className="g">{line.number}</span>
-            )}
-            <span className="pm">{signs[line.kind]}</span>
-            {visibleText(line.text)}
-          </span>
-        ))}
-      </pre>
+    <CodeBlock className={styles.diff} data-part="diff">
+      {blocks.map((block) => (
+        <Fragment key={block.from}>
+          {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the lines */}
+          <pre tabIndex={0}>
+            {block.lines.map((line, index) => (
+              <Line key={index} line={line} onLine={onLine}>
+                {content(line, block.from + index)}
+              </Line>
+            ))}
+          </pre>
+          {block.below}
+        </Fragment>
+      ))}
       {lines.length > shownLines.length && (
-        <div className="foot">
+        <CodeFoot>
           {`${lines.length - shownLines.length} more lines`}
-          <button type="button" className="btn ghost sm" onClick={() => setWhole(true)}>
+          <Button kind="ghost" small onClick={() => setWhole(true)}>
             Show all
-          </button>
-        </div>
+          </Button>
+        </CodeFoot>
       )}
-    </div>
+    </CodeBlock>
   );
 }
+
+const Line = ({
+  line,
+  onLine,
+  children,
+}: {
+  line: DiffLine;
+  onLine: ((line: DiffLine) => void) | undefined;
+  children: ReactNode;
+}) => (
+  <span data-kind={line.kind} className={`${styles.line} ${classes[line.kind]}`}>
+    {onLine && line.number !== undefined ? (
+      <button
+        type="button"
+        className={`${styles.gutter} ${styles.fold}`}
+        aria-label={`Comment on ${line.kind === 'del' ? 'deleted line' : 'line'} ${line.number}`}
+        onClick={() => onLine(line)}
+      >
+        {line.number}
+      </button>
+    ) : (
+      <span className={styles.gutter}>{line.number}</span>
+    )}
+    <span className={styles.sign}>{signs[line.kind]}</span>
+    <span>{children}</span>
+  </span>
+);

@@ -2,6 +2,8 @@ import type { WaitingAfterChange } from '@runyard/contract/runs/acceptances';
 import type { UserProfile } from '@runyard/contract/wire/profiles';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useSession } from '../api/session.ts';
+import { Hint, Row, Stack } from './blocks.tsx';
+import { Check } from './controls.tsx';
 import { showToast } from './toast.tsx';
 
 const nameOf = ({ display_name, uid }: UserProfile): string => visibleText(display_name ?? uid);
@@ -12,15 +14,15 @@ export function ExecutorField({ executor }: { executor: UserProfile | undefined 
   if (executor === undefined) return null;
   const isMe = executor.uid === person.uid;
   return (
-    <div className="stack s2">
-      <p className="hint">{`Its runs act as ${isMe ? 'you' : nameOf(executor)}, also after a change.`}</p>
+    <Stack gap={2}>
+      <Hint as="p">{`Its runs act as ${isMe ? 'you' : nameOf(executor)}, also after a change.`}</Hint>
       {!isMe && (
-        <label className="row">
-          <input type="checkbox" className="check" name="take_over" />
+        <Row as="label">
+          <Check type="checkbox" name="take_over" />
           Take it over: its runs act as me from now on
-        </label>
+        </Row>
       )}
-    </div>
+    </Stack>
   );
 }
 
@@ -35,7 +37,7 @@ export function tellWaiting(waiting: WaitingAfterChange | undefined): void {
   const kept = waiting.kept_authors.map(nameOf);
   const texts = [
     ...(names.size > 0 ? [`Until they accept it, runs lack personal rights of: ${[...names].join(', ')}.`] : []),
-    ...(kept.length > 0 ? [`Authors beside you, until you accept it under "Needs answer": ${kept.join(', ')}.`] : []),
+    ...(kept.length > 0 ? [`Authors beside you, until you accept it in the inbox: ${kept.join(', ')}.`] : []),
   ];
   if (texts.length > 0) showToast(`Saved. ${texts.join(' ')}`);
 }

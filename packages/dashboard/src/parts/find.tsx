@@ -1,4 +1,6 @@
 import { useRef } from 'react';
+import { Pad } from './blocks.tsx';
+import { FindBox, FindInput } from './controls.tsx';
 import { Icon } from './icon.tsx';
 import { useKeys } from './keys.ts';
 
@@ -7,7 +9,7 @@ export const hasWords = (words: string, ...texts: readonly (string | undefined)[
   texts.some((text) => (text ?? '').toLowerCase().includes(words.trim().toLowerCase()));
 
 /** Moves the focus to the next or previous row of the lists of the page. The focus is on the first link or button of a row. */
-function moveFocus(by: 1 | -1): void {
+export function moveFocus(by: 1 | -1): void {
   const rows = [...document.querySelectorAll<HTMLElement>('#main tbody tr')].filter((row) => row.checkVisibility());
   const current = rows.findIndex((row) => row.contains(document.activeElement));
   const next = rows[Math.max(0, Math.min(rows.length - 1, current + by))];
@@ -26,11 +28,11 @@ export function Find({ words, change }: { words: string; change: (words: string)
     { key: 'k', does: 'Row before', run: () => moveFocus(-1) },
   ]);
   return (
-    <span className="find hide-m">
+    <FindBox notNarrow>
       <Icon name="search" small />
-      <input
+      <FindInput
         ref={field}
-        className="find-in grow"
+        grow
         aria-label="Search this list"
         placeholder="Search"
         value={words}
@@ -41,15 +43,15 @@ export function Find({ words, change }: { words: string; change: (words: string)
           currentTarget.blur();
         }}
       />
-      <span className="plain-kbd">
+      <span>
         <kbd>/</kbd>
       </span>
-    </span>
+    </FindBox>
   );
 }
 
 /** Says that no row of a list has the words of its search field. `found`: number of the rows with these words. */
 export const NothingFound = ({ words, found }: { words: string; found: number }) =>
   found === 0 && words.trim() !== '' ? (
-    <p className="pad mut">{`Nothing here has ${JSON.stringify(words.trim())} in its name.`}</p>
+    <Pad as="p" tone="muted">{`Nothing here has ${JSON.stringify(words.trim())} in its name.`}</Pad>
   ) : null;

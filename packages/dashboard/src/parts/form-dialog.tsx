@@ -1,5 +1,5 @@
 import { type ReactNode, useId, useState } from 'react';
-import { Button } from 'react-aria-components';
+import { Button } from './controls.tsx';
 import { Dialog } from './dialog.tsx';
 import { Form, type OnceHeaders } from './form.tsx';
 
@@ -26,12 +26,10 @@ export function FormDialog({
       close={close}
       footer={
         <>
-          <Button className="btn" onPress={close}>
-            Back
-          </Button>
-          <button type="submit" form={form} className="btn pri" disabled={isBusy}>
+          <Button onClick={close}>Back</Button>
+          <Button type="submit" form={form} kind="primary" disabled={isBusy}>
             {action}
-          </button>
+          </Button>
         </>
       }
     >

@@ -17,13 +17,15 @@ import {
   useState,
 } from 'react';
 import { failureOf, isPassing } from '../api/problem.ts';
+import { Hint } from './blocks.tsx';
+import card from './card.module.css';
+import { FieldGroup, Input } from './controls.tsx';
+import { type Fault, FaultText } from './fault-text.tsx';
 import { Icon } from './icon.tsx';
+import styles from './input.module.css';
+import layout from './layout.module.css';
+import { type Look, look } from './look.ts';
 import { Problem } from './problem.tsx';
-
-interface Fault {
-  readonly message: string;
-  readonly suggestion?: string;
-}
 
 interface FormState {
   readonly faults: ReadonlyMap<string, Fault>;
@@ -44,20 +46,23 @@ export interface OnceHeaders {
   readonly 'idempotency-key': string;
 }
 
+const frames = { none: undefined, content: layout.content, fields: layout.fields, card: card.card } as const;
+
 /**
  * Calls `send` with the fields of the form. If `send` fails, each fault is shown at its field, and faults without a field are shown
  * below the fields.
  */
 export function Form({
   id,
-  className = 'stack',
+  frame,
   send,
   onBusy,
   onKeyDown,
   children,
 }: {
   id: string;
-  className?: string;
+  /** The element around the fields. Default: a stack. */
+  frame?: keyof typeof frames;
   send: (data: FormData, headers: OnceHeaders) => Promise<unknown>;
   onBusy?: (isBusy: boolean) => void;
   onKeyDown?: (event: KeyboardEvent) => void;
@@ -111,7 +116,13 @@ export function Form({
   };
   return (
     <FormContext value={state}>
-      <form ref={form} id={id} className={className} onSubmit={(event) => void submit(event)} onKeyDown={onKeyDown}>
+      <form
+        ref={form}
+        id={id}
+        className={frame === undefined ? look({ stack: true }) : frames[frame]}
+        onSubmit={(event) => void submit(event)}
+        onKeyDown={onKeyDown}
+      >
         {children}
         {!isAtFields && error !== undefined && (
           <div ref={problem}>
@@ -155,7 +166,7 @@ export function Field({
   const fault = early ?? late;
   const described = [hint === undefined ? '' : `${id}-hint`, fault === undefined ? '' : `${id}-fault`];
   return (
-    <div className="field">
+    <FieldGroup>
       <label htmlFor={id}>{label}</label>
       {children({
         id,
@@ -164,12 +175,8 @@ export function Field({
         'aria-describedby': described.filter(Boolean).join(' ') || undefined,
       })}
       {fault !== undefined && <FaultText id={`${id}-fault`} fault={fault} control={id} />}
-      {hint !== undefined && (
-        <span className="hint" id={`${id}-hint`}>
-          {hint}
-        </span>
-      )}
-    </div>
+      {hint !== undefined && <Hint id={`${id}-hint`}>{hint}</Hint>}
+    </FieldGroup>
   );
 }
 
@@ -190,47 +197,33 @@ export function useFault(path: string): Fault | undefined {
   return faults.get(path) ?? [...faults].find(([each]) => covers(path, each))?.[1];
 }
 
-/** Shows a fault at its field. `control` is the id of the input into which the button inserts the suggestion. */
-export function FaultText({ id, fault, control }: { id: string; fault: Fault; control: string }) {
-  const { suggestion } = fault;
-  return (
-    <p className="small badc row top" id={id}>
-      <Icon name="warn" small />
-      <span className="grow">{fault.message}</span>
-      {suggestion !== undefined && (
-        <button type="button" className="btn sm" onClick={() => fill(control, suggestion)}>
-          {`Use ${suggestion}`}
-        </button>
-      )}
-    </p>
-  );
-}
-
-/** Sets the value of an input with the same events as when a person types, so that React notices the change. */
-function fill(id: string, value: string): void {
-  const input = document.getElementById(id);
-  if (input === null) return;
-  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(input), 'value')?.set?.call(input, value);
-  input.dispatchEvent(new Event('input', { bubbles: true }));
-  input.focus();
-}
+/** Returns whether the service has found faults in the request, for parts of a form that may be closed. */
+export const useHasFaults = (): boolean => use(FormContext).faults.size > 0;
 
 type Same = 'label' | 'path' | 'hint';
 type FieldProps = Pick<Parameters<typeof Field>[0], Same>;
 
 /** A field of one line. */
-export function TextField({ label, path, hint, className = '', ...input }: FieldProps & ComponentProps<'input'>) {
+export function TextField({
+  label,
+  path,
+  hint,
+  className,
+  mono,
+  ...input
+}: FieldProps & Pick<Look, 'mono'> & ComponentProps<'input'>) {
   return (
     <Field label={label} path={path} {...(hint === undefined ? {} : { hint })}>
       {(control) => (
-        <input
+        <Input
           type="text"
           autoComplete="off"
           spellCheck={false}
           {...input}
           {...control}
           name={input.name ?? path}
-          className={`in ${className}`}
+          className={className}
+          mono={mono}
         />
       )}
     </Field>
@@ -258,14 +251,14 @@ export function Select({
   ...select
 }: ComponentProps<'select'> & { options: readonly (readonly [value: string, words: string])[] }) {
   return (
-    <span className="sel">
-      <select {...select} className="in">
+    <span className={styles.select}>
+      <Input as="select" {...select}>
         {options.map(([value, words]) => (
           <option key={value} value={value}>
             {visibleText(words)}
           </option>
         ))}
-      </select>
+      </Input>
       <Icon name="down" small />
     </span>
   );

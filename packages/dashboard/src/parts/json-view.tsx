@@ -1,6 +1,8 @@
 import { memberPath } from '@runyard/contract/automations/payload-filter/path';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
+import { CodeBlock, Fold } from './blocks.tsx';
+import styles from './code.module.css';
 import { copyText } from './copy.tsx';
 import { usePrinted } from './printing.ts';
 
@@ -32,12 +34,12 @@ export const copyPath = (path: string): void => void copyText(path, `Copied the 
 /** Shows a JSON value. At first, levels below the second level are folded. */
 export function JsonView({ value, ...options }: { value: unknown } & Options) {
   return (
-    <div className="code">
+    <CodeBlock>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the text */}
       <pre tabIndex={0}>
         <Node value={value} path="" depth={0} {...options} />
       </pre>
-    </div>
+    </CodeBlock>
   );
 }
 
@@ -62,7 +64,8 @@ function Node({ value, path, depth, ...options }: { value: unknown; path: string
       {begin}
       <button
         type="button"
-        className={`fold ${mark === undefined ? '' : `js-${mark}`}`}
+        className={`${styles.fold} ${mark === undefined ? '' : styles[mark]}`}
+        data-mark={mark}
         aria-expanded={isOpen}
         onClick={() => setUnfolded(!isOpen)}
       >
@@ -74,16 +77,16 @@ function Node({ value, path, depth, ...options }: { value: unknown; path: string
           return (
             <span key={name}>
               {`\n${indent}`}
-              {!Array.isArray(value) && <span className="js-k">{`${visibleText(JSON.stringify(name))}: `}</span>}
+              {!Array.isArray(value) && <span className={styles.key}>{`${visibleText(JSON.stringify(name))}: `}</span>}
               <Node value={member} path={at} depth={depth + 1} {...options} />
               {','}
             </span>
           );
         })}
       {isOpen && members.length > count && (
-        <button type="button" className="fold" onClick={() => setCount(count + 1000)}>
+        <Fold type="button" onClick={() => setCount(count + 1000)}>
           {`${members.length - count} more`}
-        </button>
+        </Fold>
       )}
       {isOpen ? `\n${'  '.repeat(depth)}${end}` : end}
     </>
@@ -97,15 +100,21 @@ function Scalar({
   onSelect,
   selects = 'Copy the path',
 }: { value: unknown; path: string } & Options) {
-  const kind = typeof value === 'string' ? 'js-s' : typeof value === 'number' ? 'js-n' : 'js-b';
+  const kind = typeof value === 'string' ? styles.string : typeof value === 'number' ? styles.number : styles.boolean;
   const mark = marks?.get(path);
-  const className = `${kind} ${mark === undefined ? '' : `js-${mark}`}`;
+  const className = `${kind} ${mark === undefined ? '' : styles[mark]}`;
   const text = visibleText(JSON.stringify(value) ?? 'undefined');
-  if (onSelect === undefined || path === '') return <span className={className}>{text}</span>;
+  if (onSelect === undefined || path === '')
+    return (
+      <span className={className} data-mark={mark}>
+        {text}
+      </span>
+    );
   return (
     <button
       type="button"
-      className={`fold ${className}`}
+      className={`${styles.fold} ${className}`}
+      data-mark={mark}
       title={visibleText(`${selects}: ${path}`)}
       onClick={() => onSelect(path, value)}
     >

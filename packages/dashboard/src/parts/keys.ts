@@ -83,18 +83,23 @@ function onKey(event: KeyboardEvent): void {
   } else if (commands.some(({ key }) => key.startsWith(`${name} `))) firstOfTwo = { key: name, at: Date.now() };
 }
 
-/** Registers key commands of the page while the component is mounted. */
-export function useKeys(commands: readonly KeyCommand[]): void {
+/**
+ * Registers key commands while the component is mounted. `ofAllScreens`: the commands are those of the frame, and a screen can replace them by
+ * its own.
+ */
+export function useKeys(commands: readonly KeyCommand[], { ofAllScreens = false } = {}): void {
   const holder = useRef(commands);
   useEffect(() => {
     holder.current = commands;
   });
   useEffect(() => {
     if (registered.length === 0) document.addEventListener('keydown', onKey);
-    registered.push(holder);
+    // The frame mounts after the first screen, and its keys must still come before those of the screen.
+    if (ofAllScreens) registered.unshift(holder);
+    else registered.push(holder);
     return () => {
       registered.splice(registered.indexOf(holder), 1);
       if (registered.length === 0) document.removeEventListener('keydown', onKey);
     };
-  }, []);
+  }, [ofAllScreens]);
 }

@@ -1,5 +1,6 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { lazy, type ReactNode, Suspense, useState } from 'react';
+import { Button, type ButtonLook } from './controls.tsx';
 
 /** One entry of a menu. */
 export interface MenuEntry {
@@ -10,36 +11,32 @@ export interface MenuEntry {
   readonly isDangerous?: boolean;
 }
 
-export interface MenuProps {
+export interface MenuProps extends ButtonLook {
   /** The name of the menu for screen readers. */
   readonly label: string;
-  readonly children: ReactNode;
+  readonly children?: ReactNode;
   /** True: `children` contain a text that names the button, so the button needs no other label. */
   readonly hasWords?: boolean;
   readonly entries: readonly MenuEntry[];
-  readonly className?: string;
 }
 
 const OpenMenu = lazy(async () => ({ default: (await import('./open-menu.tsx')).OpenMenu }));
 
 /** Shows a button that opens a menu. The code of menus is loaded when the first menu opens. */
-export function Menu({ className = 'btn ghost sm icon', ...menu }: MenuProps) {
+export function Menu({ label, hasWords = false, entries, ...looks }: MenuProps) {
   const [isUsed, setUsed] = useState(false);
   const button = (
-    <button
-      type="button"
-      className={className}
-      aria-label={menu.hasWords ? undefined : visibleText(menu.label)}
+    <Button
+      {...looks}
+      aria-label={hasWords ? undefined : visibleText(label)}
       aria-haspopup="menu"
       onClick={() => setUsed(true)}
-    >
-      {menu.children}
-    </button>
+    />
   );
   if (!isUsed) return button;
   return (
     <Suspense fallback={button}>
-      <OpenMenu className={className} {...menu} />
+      <OpenMenu label={label} hasWords={hasWords} entries={entries} {...looks} />
     </Suspense>
   );
 }

@@ -6,6 +6,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useRef, useState } from 'react';
 import { useIdentities } from '../api/lists.ts';
 import { useClient, useMay, useSession } from '../api/session.ts';
+import { P } from './blocks.tsx';
 import { CommandBlock } from './copy.tsx';
 import { SecretOnceDialog } from './dialog.tsx';
 import { SelectField, TextField, textOf } from './form.tsx';
@@ -41,7 +42,7 @@ export function NewKey({ agent, close }: { agent?: Agent; close: () => void }) {
       hint={`${made.kind === 'personal' ? 'Personal' : 'Agent'} key, ${ends}`}
       close={close}
     >
-      <p className="mut">Use it in a shell, so that it is in no history:</p>
+      <P tone="muted">Use it in a shell, so that it is in no history:</P>
       <CommandBlock
         command={`export RUNYARD_BASE_URL=${location.origin}\nread -rs RUNYARD_API_KEY && export RUNYARD_API_KEY`}
       />

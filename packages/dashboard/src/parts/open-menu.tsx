@@ -3,10 +3,16 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useEffect, useRef, useState } from 'react';
 import { Menu as AriaMenu, Button, MenuItem, MenuTrigger, Popover } from 'react-aria-components';
+import { Hint } from './blocks.tsx';
+import { buttonLooked } from './controls.tsx';
+import styles from './menu.module.css';
 import type { MenuProps } from './menu.tsx';
 
+/** As `buttonLooked`, with the types of React Aria. */
+const ariaLooked = ({ className = '', children }: ReturnType<typeof buttonLooked>) => ({ className, children });
+
 /** Shows the button of a menu, and the open menu. */
-export function OpenMenu({ label, children, entries, className, hasWords = false }: MenuProps) {
+export function OpenMenu({ label, entries, hasWords = false, ...looks }: MenuProps) {
   const [isOpen, setOpen] = useState(false);
   const button = useRef<HTMLButtonElement>(null);
   // This button replaces the button that the person clicked. Give the new button the focus before the menu opens, because the closing
@@ -17,21 +23,23 @@ export function OpenMenu({ label, children, entries, className, hasWords = false
   }, []);
   return (
     <MenuTrigger isOpen={isOpen} onOpenChange={setOpen}>
-      <Button ref={button} className={className ?? ''} {...(hasWords ? {} : { 'aria-label': visibleText(label) })}>
-        {children}
-      </Button>
-      <Popover className="pop" placement="bottom end">
-        <AriaMenu className="menu" aria-label={visibleText(label)}>
+      <Button
+        ref={button}
+        {...ariaLooked(buttonLooked(looks))}
+        {...(hasWords ? {} : { 'aria-label': visibleText(label) })}
+      />
+      <Popover className={styles.popover ?? ''} placement="bottom end">
+        <AriaMenu className={styles.menu ?? ''} aria-label={visibleText(label)}>
           {entries.map(({ label: text, run, disabled, isDangerous = false }, index) => (
             <MenuItem
               key={index}
-              className={`menu-i ${isDangerous ? 'dan' : ''}`}
+              className={`${styles.entry} ${isDangerous ? styles.danger : ''}`}
               isDisabled={typeof disabled === 'string'}
               textValue={typeof text === 'string' ? text : label}
               onAction={run}
             >
               {typeof text === 'string' ? visibleText(text) : text}
-              {typeof disabled === 'string' && <span className="dim small right">{disabled}</span>}
+              {typeof disabled === 'string' && <Hint right>{disabled}</Hint>}
             </MenuItem>
           ))}
         </AriaMenu>

@@ -1,5 +1,6 @@
+import { Hint, P } from './blocks.tsx';
+import { Button, Input } from './controls.tsx';
 import { useFault } from './form.tsx';
-import { Icon } from './icon.tsx';
 import styles from './rows.module.css';
 
 /** A name with a value. */
@@ -37,8 +38,8 @@ export function Pairs({
       <legend>{legend}</legend>
       {pairs.map(({ name, value }, index) => (
         <div key={index} className={styles.pair}>
-          <input
-            className="in mono"
+          <Input
+            mono
             aria-label={`Name of ${what} ${index + 1}`}
             placeholder="name"
             autoComplete="off"
@@ -46,8 +47,8 @@ export function Pairs({
             value={name}
             onChange={({ target }) => set(pairs.with(index, { name: target.value, value }))}
           />
-          <input
-            className="in mono"
+          <Input
+            mono
             type={isSecret ? 'password' : 'text'}
             spellCheck={false}
             aria-label={`Value of ${what} ${index + 1}`}
@@ -56,26 +57,23 @@ export function Pairs({
             value={value}
             onChange={({ target }) => set(pairs.with(index, { name, value: target.value }))}
           />
-          <button
-            type="button"
-            className="btn ghost icon"
+          <Button
+            kind="ghost"
+            icon="x"
             aria-label={`Remove ${what} ${index + 1}`}
             onClick={() => set(pairs.toSpliced(index, 1))}
-          >
-            <Icon name="x" small />
-          </button>
+          />
         </div>
       ))}
       {fault && (
-        <p className="small badc" role="alert">
+        <P tone="bad" small role="alert">
           {fault.message}
-        </p>
+        </P>
       )}
-      <button type="button" className="btn sm start" onClick={() => set([...pairs, { name: '', value: '' }])}>
-        <Icon name="plus" small />
+      <Button small icon="plus" start onClick={() => set([...pairs, { name: '', value: '' }])}>
         {`Add ${what}`}
-      </button>
-      {hint !== undefined && <span className="hint">{hint}</span>}
+      </Button>
+      {hint !== undefined && <Hint>{hint}</Hint>}
     </fieldset>
   );
 }

@@ -1,6 +1,6 @@
 import type { UserProfile } from '@runyard/contract/wire/profiles';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { initials } from './format.ts';
+import { Avatar, Row, Text } from './blocks.tsx';
 
 /**
  * Returns the name of a person or service account. If there is no name, returns the email address. If there is no address either, returns
@@ -16,14 +16,16 @@ export const nameOf = ({
 export function Person({ profile }: { profile: UserProfile }) {
   const name = nameOf(profile);
   return (
-    <span className="row">
-      <span className={`av ${profile.type === 'user' ? '' : 'bot'}`} aria-hidden="true">
-        {initials(name)}
-      </span>
-      <span className="md cut">{name}</span>
+    <Row as="span">
+      <Avatar name={name} bot={profile.type !== 'user'} />
+      <Text medium cut>
+        {name}
+      </Text>
       {profile.display_name !== undefined && profile.email !== undefined && (
-        <span className="dim cut">{visibleText(profile.email)}</span>
+        <Text tone="dim" cut>
+          {visibleText(profile.email)}
+        </Text>
       )}
-    </span>
+    </Row>
   );
 }

@@ -1,6 +1,8 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { type Failure, failureOf } from '../api/problem.ts';
 import { isSignedOut } from '../api/session.ts';
+import { Note, P, Row, Stack, Text } from './blocks.tsx';
+import { Button, ButtonAnchor } from './controls.tsx';
 import { CopyButton } from './copy.tsx';
 import { Icon } from './icon.tsx';
 import { useNow } from './time.tsx';
@@ -10,37 +12,37 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
   if (error === null || error === undefined) return null;
   const failure: Failure = failureOf(error);
   return (
-    <div className="note bad" role="alert">
+    <Note tone="bad" role="alert">
       <Icon name="warn" />
-      <div className="stack s1 grow">
+      <Stack gap={1} grow>
         <p>{isSignedOut(error) ? 'Your session has ended.' : visibleText(failure.detail)}</p>
         {[...failure.members].map(([path, { message }]) => (
-          <p key={path} className="small">
+          <P key={path} small>
             <code>{visibleText(path)}</code> {visibleText(message)}
-          </p>
+          </P>
         ))}
-        <p className="row wrap small mut">
+        <Row as="p" tone="muted" wrap small>
           {failure.title}
           {failure.actionUrl && (
-            <a className="link" href={failure.actionUrl} rel="noreferrer" target="_blank">
+            <Text as="a" link href={failure.actionUrl} rel="noreferrer" target="_blank">
               {failure.actionUrl}
-            </a>
+            </Text>
           )}
           {failure.helpPath && (
-            <a className="link" href={failure.helpPath}>
+            <Text as="a" link href={failure.helpPath}>
               About this error
-            </a>
+            </Text>
           )}
           {failure.traceId && <CopyButton text={failure.traceId} what={`Copy trace id ${failure.traceId}`} />}
-        </p>
-      </div>
+        </Row>
+      </Stack>
       {isSignedOut(error) && (
-        <a className="btn sm" href={`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`}>
+        <ButtonAnchor small href={`/sign-in?next=${encodeURIComponent(location.pathname + location.search)}`}>
           Sign in
-        </a>
+        </ButtonAnchor>
       )}
       {onRetry && failure.isRetryable && <Retry run={onRetry} at={failure.retryAt} />}
-    </div>
+    </Note>
   );
 }
 
@@ -48,8 +50,8 @@ export function Problem({ error, onRetry }: { error: unknown; onRetry?: () => vo
 function Retry({ run, at = 0 }: { run: () => void; at: number | undefined }) {
   const seconds = Math.ceil((at - useNow()) / 1000);
   return (
-    <button type="button" className="btn sm" disabled={seconds > 0} onClick={run}>
+    <Button small disabled={seconds > 0} onClick={run}>
       {seconds > 0 ? `Try again in ${seconds} s` : 'Try again'}
-    </button>
+    </Button>
   );
 }

@@ -1,6 +1,8 @@
 import { useId } from 'react';
-import { FaultText, useFault } from './form.tsx';
-import { Icon } from './icon.tsx';
+import { Hint, P } from './blocks.tsx';
+import { Button, Input } from './controls.tsx';
+import { FaultText } from './fault-text.tsx';
+import { useFault } from './form.tsx';
 import styles from './rows.module.css';
 
 /**
@@ -37,7 +39,7 @@ export function Rows({
     <fieldset className={styles.rows}>
       <legend>{legend}</legend>
       {values.map((value, index) => (
-        <Row
+        <TextRow
           key={index}
           label={`${what} ${index + 1}`}
           path={`${path}.${index}`}
@@ -50,15 +52,14 @@ export function Rows({
         />
       ))}
       {fault && (
-        <p className="small badc" role="alert">
+        <P tone="bad" small role="alert">
           {fault.message}
-        </p>
+        </P>
       )}
-      <button type="button" className="btn sm start" onClick={() => set([...values, ''])}>
-        <Icon name="plus" small />
+      <Button small icon="plus" start onClick={() => set([...values, ''])}>
         {`Add ${what}`}
-      </button>
-      {hint !== undefined && <span className="hint">{hint}</span>}
+      </Button>
+      {hint !== undefined && <Hint>{hint}</Hint>}
       {suggestions && (
         <datalist id={list}>
           {suggestions.map((each) => (
@@ -70,7 +71,7 @@ export function Rows({
   );
 }
 
-function Row({
+function TextRow({
   label,
   path,
   value,
@@ -93,7 +94,7 @@ function Row({
   const fault = useFault(`${path}.*`);
   const common = {
     id,
-    className: 'in mono',
+    mono: true,
     'aria-label': label,
     'aria-invalid': fault === undefined ? undefined : true,
     'aria-describedby': fault === undefined ? undefined : `${id}-fault`,
@@ -106,17 +107,16 @@ function Row({
     <>
       <div className={styles.row}>
         {lines > 1 || value.includes('\n') ? (
-          <textarea
+          <Input
+            as="textarea"
             {...common}
             rows={Math.max(1, value.split('\n').length)}
             onChange={(event) => change(event.target.value)}
           />
         ) : (
-          <input {...common} list={list} onChange={(event) => change(event.target.value)} />
+          <Input {...common} list={list} onChange={(event) => change(event.target.value)} />
         )}
-        <button type="button" className="btn ghost icon" aria-label={`Remove ${label}`} onClick={remove}>
-          <Icon name="x" small />
-        </button>
+        <Button kind="ghost" icon="x" aria-label={`Remove ${label}`} onClick={remove} />
       </div>
       {fault && <FaultText id={`${id}-fault`} fault={fault} control={id} />}
     </>

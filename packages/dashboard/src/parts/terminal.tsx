@@ -3,6 +3,9 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import Anser from 'anser';
 import { type ReactNode, useMemo, useState } from 'react';
+import { CodeBlock, CodeFoot, Text } from './blocks.tsx';
+import styles from './code.module.css';
+import { Button } from './controls.tsx';
 import { CopyButton } from './copy.tsx';
 import { countText } from './format.ts';
 import { usePrinted } from './printing.ts';
@@ -35,24 +38,26 @@ export function cleanOutput(text: string): string {
     .join('\n');
 }
 
-const colours: Readonly<Record<string, string>> = {
-  'ansi-black': 'a-dim',
-  'ansi-red': 'a-r',
-  'ansi-green': 'a-g',
-  'ansi-yellow': 'a-y',
-  'ansi-blue': 'a-b',
-  'ansi-magenta': 'a-m',
-  'ansi-cyan': 'a-b',
+const colours: Readonly<Record<string, string | undefined>> = {
+  'ansi-black': styles.dim,
+  'ansi-red': styles.red,
+  'ansi-green': styles.green,
+  'ansi-yellow': styles.yellow,
+  'ansi-blue': styles.blue,
+  'ansi-magenta': styles.magenta,
+  'ansi-cyan': styles.blue,
   'ansi-white': '',
 };
 
 /** Returns the classes of a piece of output. All colours become one of the colours of the page. */
 function classOf({ fg, decorations }: Anser.AnserJsonEntry): string {
-  const names = [colours[(fg ?? '').replace('-bright', '').replace('ansi-bright', 'ansi')] ?? ''];
-  if (fg === 'ansi-bright-black' || decorations.includes('dim')) names.push('a-dim');
-  if (decorations.includes('bold')) names.push('a-bold');
-  if (decorations.includes('underline')) names.push('a-ul');
-  if (decorations.includes('reverse')) names.push('a-inv');
+  const names: (string | undefined)[] = [
+    colours[(fg ?? '').replace('-bright', '').replace('ansi-bright', 'ansi')] ?? '',
+  ];
+  if (fg === 'ansi-bright-black' || decorations.includes('dim')) names.push(styles.dim);
+  if (decorations.includes('bold')) names.push(styles.bold);
+  if (decorations.includes('underline')) names.push(styles.underline);
+  if (decorations.includes('reverse')) names.push(styles.inverse);
   return names.filter(Boolean).join(' ');
 }
 
@@ -64,7 +69,7 @@ export function coloured(text: string): ReactNode[] {
     return className === '' ? (
       content
     ) : (
-      <span key={index} className={className}>
+      <span key={index} className={className} data-colour={entry.fg?.replace('ansi-', '')}>
         {content}
       </span>
     );
@@ -79,22 +84,22 @@ export function Terminal({ text }: { text: string }) {
   const count = isWhole || isPrinted ? mostLines : firstLines;
   const shown = useMemo(() => coloured(lines.slice(-count).join('\n')), [lines, count]);
   return (
-    <div className="code term">
+    <CodeBlock data-part="terminal">
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the output */}
       <pre tabIndex={0}>{shown}</pre>
-      <div className="foot">
+      <CodeFoot>
         {lines.length > count ? `last ${count} of ${countText(lines.length, 'line')}` : countText(lines.length, 'line')}
         {lines.length > firstLines && (
-          <button type="button" className="btn ghost sm" onClick={() => setWhole(!isWhole)}>
+          <Button kind="ghost" small onClick={() => setWhole(!isWhole)}>
             {isWhole ? 'Show the end' : 'Show all'}
-          </button>
+          </Button>
         )}
-        <span className="right" />
+        <Text right />
         <CopyButton
           text={() => cleanOutput(text).replace(new RegExp(`${esc}\\[[0-9;:]*m`, 'g'), '')}
           what="Copy output"
         />
-      </div>
-    </div>
+      </CodeFoot>
+    </CodeBlock>
   );
 }

@@ -1,5 +1,7 @@
 import { type ClipboardEvent, type ReactNode, useSyncExternalStore } from 'react';
 import { durationText, exactText, pastText, relativeText } from './format.ts';
+import { type Look, looked } from './look.ts';
+import styles from './time.module.css';
 
 const listeners = new Set<() => void>();
 let now = Date.now();
@@ -48,21 +50,13 @@ function copyExact(event: ClipboardEvent<HTMLElement>): void {
 }
 
 /** Shows `children` as the text of a time in milliseconds. Hover, focus and copy give the exact time. */
-export function Exact({
-  at,
-  className,
-  children,
-}: {
-  at: number;
-  className?: string | undefined;
-  children: ReactNode;
-}) {
+export function Exact({ at, children, ...looks }: Look & { at: number; children: ReactNode }) {
   return (
     <time
       ref={makeReachable}
       dateTime={new Date(at).toISOString()}
       title={exactText(at)}
-      className={className}
+      {...looked(looks, styles.exact)}
       onCopy={copyExact}
     >
       {children}
@@ -73,11 +67,10 @@ export function Exact({
 /** Shows how far away a time is: `26 min`. With `isPast`, the words end a sentence: `26 min ago`. */
 export function Ago({
   time,
-  className,
   isPast = false,
-}: {
+  ...looks
+}: Look & {
   time: string | null | undefined;
-  className?: string;
   isPast?: boolean;
 }) {
   const at = Date.parse(time ?? '');
@@ -86,7 +79,7 @@ export function Ago({
   if (Number.isNaN(at)) return null;
   const now = Math.max(present, isRecent ? Date.now() : present);
   return (
-    <Exact at={at} className={className}>
+    <Exact at={at} {...looks}>
       {isPast ? pastText(at, now) : relativeText(at, now)}
     </Exact>
   );

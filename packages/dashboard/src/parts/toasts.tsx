@@ -1,7 +1,8 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useSyncExternalStore } from 'react';
-import { Icon } from './icon.tsx';
+import { Button } from './controls.tsx';
 import { keyText, useKeys } from './keys.ts';
+import styles from './toast.module.css';
 import { restart, setToast, shownToast, stopTimer, subscribe } from './toast.tsx';
 
 /** Shows the messages of `showToast`. A message does not disappear while the pointer or the focus is on it. */
@@ -17,7 +18,7 @@ export function Toasts() {
       {shown && (
         // biome-ignore lint/a11y/noStaticElementInteractions: it only stops the time
         <div
-          className={`toast ${shown.reloads ? 'top' : ''}`}
+          className={`${styles.toast} ${shown.reloads ? styles.atTop : ''}`}
           key={shown.id}
           onPointerEnter={() => stopTimer()}
           onPointerLeave={restart}
@@ -28,23 +29,16 @@ export function Toasts() {
             {shown.reloads ? 'A file of this page is missing, perhaps after an upgrade.' : visibleText(shown.text)}
           </span>
           {shown.reloads && (
-            <button type="button" className="btn sm" onClick={() => location.reload()}>
+            <Button small onClick={() => location.reload()}>
               Load the page again
-            </button>
+            </Button>
           )}
           {shown.undo && (
-            <button type="button" className="btn sm" onClick={undo}>
+            <Button small onClick={undo}>
               Undo <kbd>{keyText('mod+z')}</kbd>
-            </button>
+            </Button>
           )}
-          <button
-            type="button"
-            className="btn ghost sm icon"
-            aria-label="Close message"
-            onClick={() => setToast(undefined)}
-          >
-            <Icon name="x" small />
-          </button>
+          <Button kind="ghost" small icon="x" aria-label="Close message" onClick={() => setToast(undefined)} />
         </div>
       )}
     </div>

@@ -2,7 +2,8 @@
 import type { ReadGauges } from './metrics/gauges.ts';
 import type { Search } from './search.ts';
 import type { ServedRoute } from './serving/served-route.ts';
-import type { Database, Queryable, Statement } from './store/database/database.ts';
+import type { Database, Queryable } from './store/database/database.ts';
+import type { Statement } from './store/database/statement.ts';
 
 /** One domain of the service, with its routes, loops and other parts. Creating a domain opens no resources. */
 export interface Domain {
@@ -96,6 +97,5 @@ export interface DeletedDetail {
 export interface NightlyTask {
   /** The name under which the result of the sweep reports the number of rows. */
   readonly name: string;
-  /** Does one batch. */
   run(db: Database): Promise<{ readonly rows: number; readonly more: boolean }>;
 }

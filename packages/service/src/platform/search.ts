@@ -1,6 +1,7 @@
 /** The types and the SQL with which each domain searches its own objects. */
 import type { SearchKind, SearchResult } from '@runyard/contract/team/search';
 import type { Database } from './store/database/database.ts';
+import { boolean, type Column, defineStatement, type RowOf, text, timestamp } from './store/database/statement.ts';
 
 /** A search: its words, and the person or agent that searches. */
 export interface SearchRequest {
@@ -25,33 +26,53 @@ export interface Search {
   find(db: Database, request: SearchRequest): Promise<FoundThing[]>;
 }
 
-/** SQL expressions that select the objects to search. */
-interface Searched {
-  /** The FROM clause and the WHERE clause. */
+/** The columns that all searches by name return. */
+const columns = { uid: text(), name: text(), changed_at: timestamp, is_id_match: boolean };
+
+type Columns = Readonly<Record<string, Column<unknown>>>;
+type FoundRow<More extends Columns> = RowOf<ReturnType<typeof defineStatement<typeof columns & More>>>;
+
+/** The objects that a search by name reads. `from`, `uid`, `name` and `changedAt` are SQL. */
+interface NameSearch<More extends Columns> {
+  readonly kind: SearchKind;
+  /** Name of the statement. */
+  readonly statement: string;
+  /** The FROM clause and the WHERE clause. The parameters from `$4` on are `values`. */
   readonly from: string;
   readonly uid: string;
   readonly name: string;
   readonly changedAt: string;
   /** Further columns to return. */
-  readonly more?: string;
+  readonly more?: More;
+  /** Default: the id of the team. */
+  readonly values?: (request: SearchRequest) => readonly unknown[];
+  readonly toThing: (found: FoundRow<More>) => FoundThing;
 }
 
 /**
- * Returns SQL that searches objects by name: `$1` is the text, `$2` the ids as text[], `$3` the limit. Names that begin with the text
- * come first. The SQL reads the names of all objects, so use it only for kinds of which a team can have only a limited number.
+ * Makes a search of objects by name. Names that begin with the text come first. The search reads the names of all objects, so use it only
+ * for kinds of which a team can have only a limited number. In its SQL, `$1` is the text, `$2` the ids as text[], `$3` the limit.
  */
-export const searchByName = ({ from, uid, name, changedAt, more }: Searched): string => `
+export function searchByName<const More extends Columns = Record<never, never>>(search: NameSearch<More>): Search {
+  const { kind, statement, from, uid, name, changedAt, more, toThing } = search;
+  const { values = ({ teamId }) => [teamId] } = search;
+  const find = defineStatement({
+    name: statement,
+    text: `
   SELECT * FROM (
-    SELECT ${uid} AS uid, ${name} AS name, ${changedAt} AS changed_at, ${uid} = ANY($2::text[]) AS is_id_match${more ? `, ${more}` : ''}
+    SELECT ${[`${uid} AS uid`, `${name} AS name`, `${changedAt} AS changed_at`, `${uid} = ANY($2::text[]) AS is_id_match`, ...Object.keys(more ?? {})].join(', ')}
     ${from}
   ) thing
   WHERE is_id_match OR ($1 <> '' AND NOT EXISTS (
     SELECT FROM unnest(string_to_array(lower($1), ' ')) word WHERE strpos(lower(name), word) = 0))
-  ORDER BY is_id_match DESC, starts_with(lower(name), lower($1)) DESC, changed_at DESC, uid LIMIT $3`;
-
-/** Returns the parameters for the SQL of `searchByName`. */
-export const searchValues = ({ text, ids, limit }: SearchRequest): [string, readonly string[], number] => [
-  text,
-  ids,
-  limit,
-];
+  ORDER BY is_id_match DESC, starts_with(lower(name), lower($1)) DESC, changed_at DESC, uid LIMIT $3`,
+    row: { ...columns, ...more } as typeof columns & More,
+  });
+  return {
+    kind,
+    find: async (db, request) => {
+      const rows = await db.query(find, [request.text, request.ids, request.limit, ...values(request)]);
+      return (rows as FoundRow<More>[]).map(toThing);
+    },
+  };
+}

@@ -8,7 +8,7 @@ import { http } from '../node-http.ts';
 import { isSecure, type ProxySettings, readProxySettings } from './proxy-settings.ts';
 
 let settings: ProxySettings | undefined;
-/** Makes the parts of Node direct again that choose the proxy themselves. */
+/** Turns the proxy off again in the parts of Node that choose the proxy themselves. */
 let undo = (): void => {};
 
 /** Longest time until the proxy has opened a connection. Without it, a proxy that does not answer would hold a request for ever. */
@@ -22,7 +22,7 @@ export function useProxy(env: Readonly<Record<string, string | undefined>>): voi
   settings = readProxySettings(env);
   undo();
   undo = () => {};
-  // For fetch, and for requests without an agent. It loads undici, so programs without a proxy do not call it.
+  // This function sets the proxy for fetch, and for requests without an agent. It loads undici, so programs without a proxy do not call it.
   if (settings !== undefined) undo = http.setGlobalProxyFromEnv(settings.forNode);
 }
 

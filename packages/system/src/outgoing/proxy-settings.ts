@@ -21,7 +21,10 @@ export interface ProxySettings {
   readonly forNode: { readonly http_proxy?: string; readonly https_proxy: string; readonly no_proxy: string };
 }
 
-/** Networks that another machine cannot reach for this one: loopback, and link-local with the metadata services of the clouds. */
+/**
+ * Networks that a proxy on another machine cannot reach on behalf of this machine: loopback, and link-local with the metadata services of
+ * the clouds.
+ */
 const local = new BlockList();
 local.addSubnet('127.0.0.0', 8);
 local.addSubnet('169.254.0.0', 16);

@@ -22,19 +22,19 @@ export function connectToProxy(proxy: URL, signal: AbortSignal): Promise<Socket>
     : process.getBuiltinModule('node:net').connect({ ...options, noDelay: true });
   return new Promise((resolve, reject) => {
     const ending = AbortSignal.any([signal, AbortSignal.timeout(proxyConnectMs)]);
-    const giveUp = (): void => void socket.destroy(new Error('the proxy does not take connections'));
+    const giveUp = (): void => void socket.destroy(new Error('the proxy does not accept connections'));
     ending.addEventListener('abort', giveUp, { once: true });
     if (ending.aborted) giveUp();
     socket.once(secure ? 'secureConnect' : 'connect', () => {
       ending.removeEventListener('abort', giveUp);
       resolve(socket);
     });
-    // Stays, because an error without a listener would end the process.
+    // Keep this listener, because an error without a listener would end the process.
     socket.on('error', reject);
   });
 }
 
-/** The proxy does not open the tunnel. `status`: what it answers. */
+/** Thrown if the proxy does not open the tunnel. `status`: the HTTP status of the proxy's answer. */
 export class TunnelRefused extends Error {
   readonly status: number;
   constructor(status: number) {

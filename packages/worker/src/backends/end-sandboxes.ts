@@ -1,7 +1,5 @@
-import path from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { lockDataFolder } from '../state/data-folder-lock.ts';
+import { waitForDataFolder } from '../state/data-folder-lock.ts';
 import { chooseStateRoot } from '../state/state-root.ts';
 import { sweepLeftovers } from './sweep.ts';
 
@@ -14,13 +12,8 @@ const patienceMs = 10_000;
  * changes nothing and returns undefined, because the sandboxes belong to that worker.
  */
 export async function endSandboxes(dataDir: string): Promise<number | undefined> {
-  const deadline = performance.now() + patienceMs;
-  let lock = await lockDataFolder(path.resolve(dataDir));
-  while ('heldBy' in lock) {
-    if (performance.now() > deadline) return undefined;
-    await sleep(50);
-    lock = await lockDataFolder(path.resolve(dataDir));
-  }
+  const lock = await waitForDataFolder(dataDir, patienceMs);
+  if ('heldBy' in lock) return undefined;
   try {
     return await sweepLeftovers(await chooseStateRoot(lock.folder), new Set(), pino({ level: 'silent' }));
   } finally {

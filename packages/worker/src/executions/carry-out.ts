@@ -212,7 +212,7 @@ const cannotHold = (backend: SandboxBackend): SandboxError =>
   new SandboxError(
     'prepare',
     'unsupported',
-    `An approval rule of the run names a host, and the sandboxes of this worker (${backend.describe().backend}) are not isolated from the network. Remove the rule, or use a worker with the backend bubblewrap, gvisor or docker.`,
+    `The run needs a sandbox whose network can be closed, because an approval rule names a host or the run is a check in a fresh sandbox, and the sandboxes of this worker (${backend.describe().backend}) are not isolated from the network. Remove the rule or the check, or use a worker with the backend bubblewrap, gvisor or docker.`,
   );
 
 const networkToReport = ({ policy }: ExecutionEgress, backend: SandboxBackend): SandboxNetwork => ({

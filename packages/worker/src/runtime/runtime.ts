@@ -56,7 +56,7 @@ export interface RuntimeRequest {
 const unusedMs = 30 * 24 * 3_600_000;
 
 /** The agent's commands, which shells and scripts inside the sandbox can call. */
-export const agentCommands = ['report-artifact', 'child-run', 'pull-request'] as const;
+export const agentCommands = ['report-artifact', 'child-run', 'pull-request', 'github-answer'] as const;
 
 /** Returns the text of a script that starts a command of the agent. The script finds the runtime relative to the script's own path. */
 const commandScript = (name: string): string =>

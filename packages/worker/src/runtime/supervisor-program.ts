@@ -1,11 +1,18 @@
 import { mkdir, readdir, rename, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import type { SupervisorProgram } from '../sandboxes/supervisors.ts';
 import { startFile } from './agent-program.ts';
 import { bundleHash, bundleProgram, readStamp, writeBundle, writeStamp } from './bundle.ts';
 
 const entry = fileURLToPath(new URL('../supervisor-process/main.ts', import.meta.url));
+
+/** The programs from which a supervisor is started. */
+export interface SupervisorProgram {
+  /** Path of the Node that runs the supervisor. */
+  readonly node: string;
+  /** Bundle of `supervisor-process/main.ts`. */
+  readonly entry: string;
+}
 
 /**
  * Returns the supervisor as one bundled program, because the bundle starts faster and needs less memory than the source files. Makes the

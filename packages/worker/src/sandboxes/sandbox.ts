@@ -181,3 +181,7 @@ export class SandboxError extends Error {
     this.reason = reason;
   }
 }
+
+/** Returns the error of a sandbox that could not be prepared. */
+export const notPrepared = (cause: Error): SandboxError =>
+  new SandboxError('prepare', 'sandbox_not_prepared', `the sandbox could not be prepared: ${cause.message}`, { cause });

@@ -1,15 +1,8 @@
 import type { SandboxEgress } from '../egress/egress.ts';
+import type { SupervisorProgram } from '../runtime/supervisor-program.ts';
 import type { CgroupHierarchy } from './cgroups/hierarchy.ts';
 import type { EngineAddress } from './engine/engine.ts';
 import type { Sandbox, SandboxSpecification } from './sandbox.ts';
-
-/** The programs from which a supervisor is started. */
-export interface SupervisorProgram {
-  /** Path of the Node that runs the supervisor. */
-  readonly node: string;
-  /** Bundle of `supervisor-process/main.ts`. */
-  readonly entry: string;
-}
 
 /**
  * The facts with which a worker finds all parts of a sandbox on the machine, such as its processes, cgroup or container. Its supervisor is

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { mkdir, realpath } from 'node:fs/promises';
 import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { readHolder, tryClaim } from '@runyard/system/claim';
 import { isIdentity, type ProcessIdentity, stateOf, thisProcess } from '@runyard/system/process-identity';
 
@@ -27,6 +28,26 @@ export async function lockDataFolder(dataDir: string): Promise<DataFolderLock | 
   const claim = tryClaim(files, { instance_id: instanceId, ...thisProcess() });
   if (claim === undefined) return { heldBy: describeHolder(readHolder(files.holder, isIdentity)) };
   return { folder, instanceId, release: async () => claim.release() };
+}
+
+/**
+ * Takes the lock as `lockDataFolder` does. If another process has the lock, calls `onWait` with the name of this process and waits for the
+ * lock, but at most `patienceMs`.
+ */
+export async function waitForDataFolder(
+  dataDir: string,
+  patienceMs: number,
+  onWait: (holder: string) => void = () => {},
+): Promise<DataFolderLock | { heldBy: string }> {
+  const deadline = performance.now() + patienceMs;
+  const folder = path.resolve(dataDir);
+  let lock = await lockDataFolder(folder);
+  if ('heldBy' in lock && patienceMs > 0) onWait(lock.heldBy);
+  while ('heldBy' in lock && performance.now() < deadline) {
+    await sleep(50);
+    lock = await lockDataFolder(folder);
+  }
+  return lock;
 }
 
 /** Returns a name such as `process 123`. The name of a process in another container has no pid, because that pid means nothing here. */

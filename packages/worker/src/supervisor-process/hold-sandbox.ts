@@ -1,7 +1,6 @@
 import { existsSync } from 'node:fs';
 import path from 'node:path';
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
-import type { EgressOrder } from '../egress/egress.ts';
 import type { RelayThread } from '../relay-thread/relay-thread.ts';
 import { agentContents } from '../sandboxes/bubblewrap/contents.ts';
 import type { BubblewrapPreparation } from '../sandboxes/bubblewrap/preparation.ts';
@@ -52,202 +51,234 @@ export interface SupervisionOptions {
   readonly onOver: () => void;
 }
 
+/** The state of a supervision. */
+interface Held extends Pick<SupervisionOptions, 'relays' | 'onOver'> {
+  readonly id: string;
+  readonly folder: string;
+  /** Begins to listen for workers. Returns a function that stops listening. */
+  readonly listen: () => Promise<() => void>;
+  readonly denied: DeniedConnections[];
+  adoptSeconds: number;
+  worker?: WorkerLines | undefined;
+  sandbox?: PreparedSandbox;
+  /** What must be open in the sandbox before the agent starts. */
+  egressOpened?: Promise<void>;
+  systemOpened?: Promise<void> | undefined;
+  isPreparing: boolean;
+  hasStarted: boolean;
+  isDisposing: boolean;
+  ended?: SandboxExit;
+  /** Why this process itself ended the sandbox. Undefined if this process did not end the sandbox. */
+  verdict?: SandboxExit['verdict'];
+  folderCheck?: NodeJS.Timeout;
+  waiting?: NodeJS.Timeout;
+  stopListening?: () => void;
+}
+
 /** Supervises the sandbox of `folder`. */
 export function holdSandbox(folder: string, { listen, relays, onOver }: SupervisionOptions): Supervision {
-  const id = path.basename(folder);
-  const files = filesOf(folder);
-  let worker: WorkerLines | undefined;
-  let sandbox: PreparedSandbox | undefined;
-  let egressOpened: Promise<void> | undefined;
-  let systemOpened: Promise<void> | undefined;
-  const denied: DeniedConnections[] = [];
-  let isPreparing = false;
-  let started = false;
-  let isDisposing = false;
-  let ended: SandboxExit | undefined;
-  let adoptSeconds = 0;
-  /** Why this process itself ended the sandbox. Undefined if this process did not end the sandbox. */
-  let verdict: SandboxExit['verdict'];
-  let waiting: NodeJS.Timeout | undefined;
-  let stopListening = (): void => {};
-
-  const warn = (fields: object, message: string): void => {
-    process.stderr.write(`${JSON.stringify({ sandbox: id, ...fields, message })}\n`);
-    worker?.send({ type: 'warning', fields, message });
+  const held: Held = {
+    id: path.basename(folder),
+    folder,
+    listen: () => listen(supervision),
+    relays,
+    onOver,
+    denied: [],
+    adoptSeconds: 0,
+    isPreparing: false,
+    hasStarted: false,
+    isDisposing: false,
   };
-
-  /** Ends the supervision as soon as the worker has received the last report, but after one second at the latest. */
-  const leave = (): void => {
-    clearInterval(folderCheck);
-    clearTimeout(waiting);
-    stopListening();
-    if (worker === undefined) {
-      onOver();
-      return;
-    }
-    const late = setTimeout(onOver, lastReportMs);
-    worker.close(() => {
-      clearTimeout(late);
-      onOver();
-    });
-  };
-
-  const prepare = async (preparation: Preparation): Promise<void> => {
-    const { runtime, serviceRoot } = preparation;
-    isPreparing = true;
-    try {
-      stopListening = await listen(supervision);
-      const contents = agentContents(runtime, relays, preparation);
-      if ('backend' in preparation) {
-        sandbox = await prepareContainer({ ...preparation.ground, log: { warn } }, contents, preparation);
-      } else {
-        const prepared = await prepareSandbox({ ...preparation.ground, log: { warn } }, contents, preparation.id);
-        sandbox = prepared;
-        if (preparation.isWarm) await startWaiting(prepared, serviceRoot);
-      }
-      isPreparing = false;
-      worker?.send({ type: 'prepared', workspace: sandbox.workspace });
-      if (worker === undefined) await dispose();
-    } catch (error) {
-      const { message } = error as Error;
-      const known =
-        error instanceof SandboxError ? error : { phase: 'prepare' as const, reason: 'sandbox_not_prepared' };
-      isDisposing = true;
-      await sandbox?.dispose();
-      worker?.send({ type: 'not_prepared', phase: known.phase, reason: known.reason, message });
-      leave();
-    }
-  };
-
-  /** Starts an agent that waits for a run. If the agent ends before a run arrives, ends the sandbox too. */
-  const startWaiting = async (prepared: RawSandbox, serviceRoot: string): Promise<void> => {
-    void prepared.ended.then(({ exitCode, outputTail }) => {
-      if (started || isDisposing) return;
-      warn({ exit_code: exitCode, output: outputTail.slice(-2000) }, 'an agent ended while it waited for a run');
-      if (!isPreparing) void dispose();
-    });
-    await prepared.startWaiting(serviceRoot);
-  };
-
-  /** Removes a sandbox in which no run was started, or whose agent still waits. */
-  const dispose = async (): Promise<void> => {
-    if (isDisposing) return;
-    isDisposing = true;
-    await sandbox?.dispose();
-    worker?.send({ type: 'disposed' });
-    leave();
-  };
-
-  /** Waits until the sandbox has ended. Then removes the sandbox, writes a record of the end to the disk, and reports the end. */
-  const watch = async (running: Sandbox): Promise<void> => {
-    const exit = await running.ended;
-    await running.dispose();
-    ended = { ...exit, ...(exit.verdict === undefined && verdict !== undefined ? { verdict } : {}) };
-    try {
-      await writeDurably(files.end, { ...ended, denied });
-    } catch (error) {
-      warn({ error: (error as Error).message }, 'the end of a sandbox could not be written down');
-    }
-    // Sends the end only to a connected worker, because a later worker reads the end from the disk.
-    worker?.send({ type: 'ended', exit: ended });
-    leave();
-  };
-
-  const obey = (order: SandboxOrder): void => {
-    switch (order.type) {
-      case 'prepare':
-        adoptSeconds = order.adoptSeconds;
-        void prepare(order.preparation);
-        return;
-      case 'start':
-        if (sandbox === undefined || started || isDisposing) return;
-        started = true;
-        void watch(sandbox);
-        void start(sandbox, order.launch);
-        return;
-      case 'open_egress':
-        egressOpened = openEgress(order.egress);
-        egressOpened.catch(() => {});
-        return;
-      case 'open_system':
-        systemOpened = sandbox?.openSystem?.(order.system);
-        systemOpened?.catch(() => {});
-        return;
-      case 'rest':
-        sandbox?.rest?.(order.isResting, order.isFrozen);
-        return;
-      case 'kill':
-        sandbox?.kill(order.how);
-        return;
-      case 'dispose':
-        if (started) sandbox?.kill('kill');
-        else void dispose();
-    }
-  };
-
-  const openEgress = async (order: EgressOrder): Promise<void> => {
-    await sandbox?.openEgress({
-      order,
-      report(each) {
-        denied.push(each);
-        worker?.send({ type: 'denied', denied: each });
-      },
-    });
-  };
-
-  const start = async (prepared: PreparedSandbox, launch: AgentLaunch): Promise<void> => {
-    try {
-      await egressOpened;
-      await systemOpened;
-      await prepared.spawn(launch);
-      worker?.send({ type: 'started' });
-    } catch (error) {
-      endAlone((error as Error).message, 'sandbox_not_prepared');
-    }
-  };
-
-  const endAlone = (message: string, reason = 'worker_lost'): void => {
-    verdict = { reason, message };
-    if (started) sandbox?.kill('kill');
-    else if (!isPreparing) void dispose();
-  };
-
-  const wait = (): void => {
-    if (ended !== undefined) return;
-    // During the preparation, only kills an agent that is starting. The function `prepare` disposes of the sandbox after its current step.
-    if (!started && isPreparing) return void sandbox?.kill('kill');
-    if (!started) return void dispose();
-    const gaveUp = () =>
-      endAlone(
-        `The worker was away for more than ${adoptSeconds} s, so its sandbox was ended (RUNYARD_ADOPT_SECONDS). Look at the worker's log, and run it again.`,
-      );
-    waiting = setTimeout(gaveUp, adoptSeconds * 1000);
-  };
-
-  const folderCheck = setInterval(() => {
-    if (existsSync(folder) || verdict !== undefined) return;
-    endAlone('The data folder of the worker was removed, so its sandbox was ended.');
-  }, folderCheckMs);
-  folderCheck.unref();
-
   const supervision: Supervision = {
-    canBeAdopted: () => started && !isDisposing && ended === undefined && worker === undefined,
-    serve(lines, seconds, first) {
-      clearTimeout(waiting);
-      adoptSeconds = seconds ?? adoptSeconds;
-      worker = lines;
-      if (seconds !== undefined) for (const each of denied) lines.send({ type: 'denied', denied: each });
-      if (first !== undefined) obey(first);
-      lines.handle({
-        message: obey,
-        closed() {
-          worker = undefined;
-          // Thaws the processes of the sandbox, because without a connected worker no order to thaw them could arrive.
-          sandbox?.rest?.(false);
-          wait();
-        },
-      });
-    },
+    canBeAdopted: () => held.hasStarted && !held.isDisposing && held.ended === undefined && held.worker === undefined,
+    serve: (lines, adoptSeconds, first) => serve(held, lines, adoptSeconds, first),
   };
+  held.folderCheck = setInterval(() => checkFolder(held), folderCheckMs).unref();
   return supervision;
+}
+
+/** Makes `lines` the worker of the sandbox. A worker that adopts the sandbox also gets the connections that were denied before. */
+function serve(held: Held, lines: WorkerLines, adoptSeconds?: number, first?: SandboxOrder): void {
+  clearTimeout(held.waiting);
+  held.adoptSeconds = adoptSeconds ?? held.adoptSeconds;
+  held.worker = lines;
+  if (adoptSeconds !== undefined) for (const each of held.denied) lines.send({ type: 'denied', denied: each });
+  if (first !== undefined) obey(held, first);
+  lines.handle({
+    message: (order) => obey(held, order),
+    closed() {
+      held.worker = undefined;
+      // Thaws the processes of the sandbox, because without a connected worker no order to thaw them could arrive.
+      held.sandbox?.rest?.(false);
+      waitForWorker(held);
+    },
+  });
+}
+
+function obey(held: Held, order: SandboxOrder): void {
+  const { sandbox } = held;
+  switch (order.type) {
+    case 'prepare':
+      held.adoptSeconds = order.adoptSeconds;
+      void prepare(held, order.preparation);
+      return;
+    case 'start':
+      if (sandbox === undefined || held.hasStarted || held.isDisposing) return;
+      held.hasStarted = true;
+      void watch(held, sandbox);
+      void start(held, sandbox, order.launch);
+      return;
+    case 'open_egress':
+      held.egressOpened = openEgress(held, order.egress);
+      held.egressOpened.catch(() => {});
+      return;
+    case 'open_system':
+      held.systemOpened = sandbox?.openSystem?.(order.system);
+      held.systemOpened?.catch(() => {});
+      return;
+    case 'rest':
+      sandbox?.rest?.(order.isResting, order.isFrozen);
+      return;
+    case 'kill':
+      sandbox?.kill(order.how);
+      return;
+    case 'dispose':
+      if (held.hasStarted) sandbox?.kill('kill');
+      else void dispose(held);
+  }
+}
+
+async function prepare(held: Held, preparation: Preparation): Promise<void> {
+  held.isPreparing = true;
+  try {
+    held.stopListening = await held.listen();
+    const sandbox = await prepareWithBackend(held, preparation);
+    held.isPreparing = false;
+    held.worker?.send({ type: 'prepared', workspace: sandbox.workspace });
+    if (held.worker === undefined) await dispose(held);
+  } catch (error) {
+    const { message } = error as Error;
+    const known = error instanceof SandboxError ? error : { phase: 'prepare' as const, reason: 'sandbox_not_prepared' };
+    held.isDisposing = true;
+    await held.sandbox?.dispose();
+    held.worker?.send({ type: 'not_prepared', phase: known.phase, reason: known.reason, message });
+    leave(held);
+  }
+}
+
+/** Prepares the sandbox. If the worker has asked for it, also starts an agent that waits for a run. */
+async function prepareWithBackend(held: Held, preparation: Preparation): Promise<PreparedSandbox> {
+  const log = { warn: (fields: object, message: string) => warn(held, fields, message) };
+  const contents = agentContents(preparation.runtime, held.relays, preparation);
+  if ('backend' in preparation) {
+    held.sandbox = await prepareContainer({ ...preparation.ground, log }, contents, preparation);
+    return held.sandbox;
+  }
+  const prepared = await prepareSandbox({ ...preparation.ground, log }, contents, preparation.id);
+  held.sandbox = prepared;
+  if (preparation.isWarm) await startWaiting(held, prepared, preparation.serviceRoot);
+  return prepared;
+}
+
+/** Starts an agent that waits for a run. If the agent ends before a run arrives, ends the sandbox too. */
+async function startWaiting(held: Held, prepared: RawSandbox, serviceRoot: string): Promise<void> {
+  void prepared.ended.then(({ exitCode, outputTail }) => {
+    if (held.hasStarted || held.isDisposing) return;
+    warn(held, { exit_code: exitCode, output: outputTail.slice(-2000) }, 'an agent ended while it waited for a run');
+    if (!held.isPreparing) void dispose(held);
+  });
+  await prepared.startWaiting(serviceRoot);
+}
+
+async function openEgress(held: Held, order: Extract<SandboxOrder, { type: 'open_egress' }>['egress']): Promise<void> {
+  await held.sandbox?.openEgress({
+    order,
+    report(each) {
+      held.denied.push(each);
+      held.worker?.send({ type: 'denied', denied: each });
+    },
+  });
+}
+
+async function start(held: Held, sandbox: PreparedSandbox, launch: AgentLaunch): Promise<void> {
+  try {
+    await held.egressOpened;
+    await held.systemOpened;
+    await sandbox.spawn(launch);
+    held.worker?.send({ type: 'started' });
+  } catch (error) {
+    endAlone(held, (error as Error).message, 'sandbox_not_prepared');
+  }
+}
+
+/** Waits until the sandbox has ended. Then removes the sandbox, writes a record of the end to the disk, and reports the end. */
+async function watch(held: Held, sandbox: PreparedSandbox): Promise<void> {
+  const exit = await sandbox.ended;
+  await sandbox.dispose();
+  const { verdict = held.verdict, ...end } = exit;
+  held.ended = { ...end, ...(verdict === undefined ? {} : { verdict }) };
+  try {
+    await writeDurably(filesOf(held.folder).end, { ...held.ended, denied: held.denied });
+  } catch (error) {
+    warn(held, { error: (error as Error).message }, 'the end of a sandbox could not be written down');
+  }
+  // Sends the end only to a connected worker, because a later worker reads the end from the disk.
+  held.worker?.send({ type: 'ended', exit: held.ended });
+  leave(held);
+}
+
+/** Ends the sandbox if no worker adopts it in time. */
+function waitForWorker(held: Held): void {
+  if (held.ended !== undefined) return;
+  // During the preparation, only kills an agent that is starting. The function `prepare` disposes of the sandbox after its current step.
+  if (!held.hasStarted && held.isPreparing) return void held.sandbox?.kill('kill');
+  if (!held.hasStarted) return void dispose(held);
+  const gaveUp = () =>
+    endAlone(
+      held,
+      `The worker was away for more than ${held.adoptSeconds} s, so its sandbox was ended (RUNYARD_ADOPT_SECONDS). Look at the worker's log, and run it again.`,
+    );
+  held.waiting = setTimeout(gaveUp, held.adoptSeconds * 1000);
+}
+
+function checkFolder(held: Held): void {
+  if (existsSync(held.folder) || held.verdict !== undefined) return;
+  endAlone(held, 'The data folder of the worker was removed, so its sandbox was ended.');
+}
+
+/** Ends the sandbox without an order of a worker. */
+function endAlone(held: Held, message: string, reason = 'worker_lost'): void {
+  held.verdict = { reason, message };
+  if (held.hasStarted) held.sandbox?.kill('kill');
+  else if (!held.isPreparing) void dispose(held);
+}
+
+/** Removes a sandbox in which no run was started, or whose agent still waits. */
+async function dispose(held: Held): Promise<void> {
+  if (held.isDisposing) return;
+  held.isDisposing = true;
+  await held.sandbox?.dispose();
+  held.worker?.send({ type: 'disposed' });
+  leave(held);
+}
+
+/** Ends the supervision as soon as the worker has received the last report, but after one second at the latest. */
+function leave({ folderCheck, waiting, stopListening, worker, onOver }: Held): void {
+  clearInterval(folderCheck);
+  clearTimeout(waiting);
+  stopListening?.();
+  if (worker === undefined) {
+    onOver();
+    return;
+  }
+  const late = setTimeout(onOver, lastReportMs);
+  worker.close(() => {
+    clearTimeout(late);
+    onOver();
+  });
+}
+
+function warn({ id, worker }: Held, fields: object, message: string): void {
+  process.stderr.write(`${JSON.stringify({ sandbox: id, ...fields, message })}\n`);
+  worker?.send({ type: 'warning', fields, message });
 }

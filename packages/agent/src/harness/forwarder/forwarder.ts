@@ -179,11 +179,11 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
     const target = gatewayTarget(proxied === undefined ? url : path);
     // Requests with an Origin header come from pages in a browser and are refused.
     if (target === undefined || !/^(GET|POST)$/.test(request.method ?? '') || request.headers.origin !== undefined) {
-      refuse(response, 404, 'the run reaches only the endpoints of its model here');
+      refuse(response, 404, "this address serves only the endpoints of the run's model");
       return;
     }
     if (!keysOf(request).some(isKey)) {
-      refuse(response, 401, 'the key that the harness was given is needed');
+      refuse(response, 401, 'the request needs the key that the harness got from the agent');
       return;
     }
     if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) {

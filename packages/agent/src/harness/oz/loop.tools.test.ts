@@ -31,6 +31,37 @@ describe('the loop', () => {
     expect(texts).toEqual(['understood']);
   });
 
+  test('submits the result of the run with a tool, and reads the faults', async () => {
+    const values: unknown[] = [];
+    const submit = async (value: unknown) => {
+      values.push(value);
+      return { ok: value === 2, message: value === 2 ? 'accepted' : '/n: must be 2' };
+    };
+    const call = (input: Record<string, unknown>) => ({ toolCalls: [{ name: 'submit_result', input }] });
+    models.script([call({ result: 1 }), call({}), call({ result: 2 }), { text: ['done'] }]);
+    const result = { schema: { type: 'object' }, submit, about: 'Return a result.' };
+    const { turn, spoken } = engine('anthropic', { result });
+    expect((await turn('Hi.')).verdict.success).toBe(true);
+    expect(values).toEqual([1, undefined, 2]);
+    expect(results(spoken)).toEqual(['failed', 'failed', 'completed']);
+    expect(JSON.stringify(models.requests.map(({ conversation }) => conversation?.toolResults))).toContain(
+      '/n: must be 2',
+    );
+  });
+
+  test('writes on GitHub with the tools of the run, and reads why nothing was written', async () => {
+    const answer = async (tool: string, input: unknown) => ({
+      ok: Object(input).body === 'a',
+      message: `${tool} done`,
+    });
+    const call = (body: string) => ({ toolCalls: [{ name: 'comment', input: { body } }] });
+    models.script([call('a'), call('b'), { text: ['done'] }]);
+    const { turn, spoken } = engine('anthropic', { github: { names: ['comment'], answer } });
+    expect((await turn('Hi.')).verdict).toEqual({ success: true, message: '' });
+    expect(results(spoken)).toEqual(['completed', 'failed']);
+    expect(models.requests.at(-1)?.conversation?.toolResults[0]).toContain('comment done');
+  });
+
   test.each([
     ['longer than an argument may be', `echo ${'x'.repeat(140_000)}`, 'The longest that can be passed is'],
     ['with a NUL character', 'echo a\u0000b', 'NUL'],

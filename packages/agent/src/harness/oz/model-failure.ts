@@ -138,7 +138,7 @@ function adviceOfStatus(status: number): string {
   if (status === 404) return 'The provider does not know the model; choose another one.';
   if (status === 413) return 'The conversation is too large for the model; give a smaller task, or use another model.';
   if (status === 422)
-    return 'The endpoint does not take this form of request: an administrator must check it, or use another model.';
+    return 'The endpoint does not accept this form of request: an administrator must check the endpoint, or use another model.';
   return 'The model refused the request; give a smaller task, or use another model.';
 }
 

@@ -10,9 +10,10 @@ import { fs } from '../../builtin-modules.ts';
 import type { RunKept } from '../../commands/kept-output.ts';
 import { type CommandResult, runCommand } from '../../commands/run-command.ts';
 import { newId } from '../../new-id.ts';
+import type { SubmitValue } from '../../results/run-result.ts';
 import { askFirst, refusalText, reportDenied } from './ask-first.ts';
 import { markLines, type ScriptLine } from './failed-line.ts';
-import { blocksAsMarkdown, type RunbookBlock, runbookBlocks } from './runbook-blocks.ts';
+import { blocksAsMarkdown, type RunbookBlock, resultBlock, runbookBlocks } from './runbook-blocks.ts';
 import { commandEnd, commandOutput, type Engine, type TurnVoice } from './session.ts';
 
 const onlyBlocks = 'The model `runbook` only runs these blocks.';
@@ -62,6 +63,8 @@ export interface RunbookOptions {
    * to add a model. `mention`: the text only says that no model is configured.
    */
   noModel?: 'explain' | 'mention' | undefined;
+  /** Submits the value of the block `json result` of the prompt; absent: the run returns no result. */
+  submitResult?: SubmitValue | undefined;
 }
 
 /** Linux refuses a single argument over 128 KB (MAX_ARG_STRLEN); longer scripts go into a file. */
@@ -79,6 +82,17 @@ export function runbookEngine(options: RunbookOptions): Engine {
     noModel = 'mention';
     return `\n\n${withoutModel} ${waysToAddModel}`;
   };
+  const hasResult = (prompt: string) => options.submitResult !== undefined && resultBlock(prompt) !== undefined;
+  /** Submits the value of the block `json result`. Returns a sentence about it. */
+  const submitBlock = async (prompt: string): Promise<string> => {
+    try {
+      const answer = await options.submitResult?.(JSON.parse(resultBlock(prompt) ?? ''));
+      return answer?.ok ? 'The result of the prompt was submitted.' : (answer?.message ?? '');
+    } catch (error) {
+      if (!(error instanceof SyntaxError)) throw error;
+      return `The block \`json result\` is not JSON: ${error.message}.`;
+    }
+  };
   const play: Engine = async ({ prompt, voice, signal }) => {
     const answered = earlier;
     earlier = undefined;
@@ -91,6 +105,11 @@ export function runbookEngine(options: RunbookOptions): Engine {
       ...runbookBlocks(prompt),
     ];
     if (blocks.length === 0 && denied) return { stopReason: 'end_turn', verdict: denied };
+    if (blocks.length === 0 && hasResult(prompt)) {
+      const said = await submitBlock(prompt);
+      await voice.say(said);
+      return { stopReason: 'end_turn', verdict: { success: true, message: '' } };
+    }
     if (blocks.length === 0) {
       if (hasSucceeded) {
         await voice.say(`${nothingToRun}\n\nThe message has no such block, so the run stays SUCCEEDED.`);
@@ -128,10 +147,11 @@ export function runbookEngine(options: RunbookOptions): Engine {
       failed ??= `Command ${done + results.length} ${failure(block, result)}`;
       if (!block.continueOnError) break;
     }
-    await voice.say(`${summary(remainingBlocks, results)}${explanation()}`);
     const ended =
       results.length < remainingBlocks.length ||
       results.some((result, index) => !succeeded(result) && !remainingBlocks[index]?.continueOnError);
+    const said = !ended && hasResult(prompt) ? `\n\n${await submitBlock(prompt)}` : '';
+    await voice.say(`${summary(remainingBlocks, results)}${said}${explanation()}`);
     return {
       stopReason: 'end_turn',
       verdict: ended && failed !== undefined ? { success: false, message: failed } : { success: true, message: '' },

@@ -35,7 +35,7 @@ export async function runStepCalls(
     if (results.has(call.toolCallId)) continue;
     signal.throwIfAborted();
     const before = [...results];
-    results.set(call.toolCallId, { text: 'interrupted: the run was stopped while this ran', failed: true });
+    results.set(call.toolCallId, { text: 'interrupted: the run was stopped while this action ran', failed: true });
     const verdict = decided;
     decided = undefined;
     const outcome = await runToolCall(

@@ -33,7 +33,7 @@ export async function runToolCall(call: StepCall, context: CallContext, voice: T
   });
   if (!valid) {
     const reason = isForbidden
-      ? `${tool.name} is refused: the turn has the mode plan, which changes nothing`
+      ? `${tool.name} is refused: the turn has the mode plan, in which nothing may change`
       : ((tool && inputFault(tool, call.input)) ?? call.invalid ?? `there is no tool ${call.toolName}`);
     const outcome = failedWith(firstPart(reason, 4_000));
     await voice.update(textResult(toolCallId, outcome));

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { Text } from '../../wire/primitives.ts';
-import { checkModelOrHarness, executionOverrides } from './execution.ts';
-import { notAvailableKey } from './not-available.ts';
+import { checkExclusions, executionOverrides } from './execution.ts';
+import { CredentialStrategyOfFile } from './not-available.ts';
 import { strictObject } from './strict-object.ts';
 
 /** Roles of agents. Every factory has one foreman; MAIN is a synonym. */
@@ -16,8 +16,8 @@ export const AgentFile = strictObject({
     .describe(
       'Role of the agent, default CUSTOM. Exactly one agent is the FOREMAN (synonym: MAIN): it gets work without an agent name',
     ),
-  credentialStrategy: notAvailableKey('agent', 'credentialStrategy'),
+  credentialStrategy: CredentialStrategyOfFile,
   ...executionOverrides,
 })
-  .superRefine(checkModelOrHarness)
+  .superRefine(checkExclusions)
   .meta({ not: { required: ['model', 'harness'] } });

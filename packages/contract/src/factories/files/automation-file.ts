@@ -1,11 +1,12 @@
 import { z } from 'zod';
 import { maxTriggers } from '../../limits.ts';
+import { NotifyRules } from '../../runs/notify.ts';
 import { OverlapPolicy } from '../../schedules/schedules.ts';
 import { NonBlank } from '../../wire/primitives.ts';
-import { AgentName, checkModelOrHarness, executionOverrides } from './execution.ts';
-import { notAvailableKey } from './not-available.ts';
+import { checkExclusions, executionOverrides, ResourceName } from './execution.ts';
+import { CredentialStrategyOfFile } from './not-available.ts';
 import { strictObject } from './strict-object.ts';
-import { Trigger } from './triggers.ts';
+import { TriggerOfFile } from './triggers.ts';
 
 /** The name of an inline schedule identifies it within the automation. */
 export function checkScheduleNames(
@@ -14,7 +15,7 @@ export function checkScheduleNames(
 ): void {
   const seen = new Set<unknown>();
   for (const [index, trigger] of triggers.entries()) {
-    if (trigger.provider !== 'schedule') continue;
+    if (trigger.provider !== 'schedule' || trigger.schedule === undefined) continue;
     const name: unknown = Reflect.get(Object(trigger.schedule), 'name');
     if (seen.has(name))
       context.addIssue({
@@ -32,9 +33,9 @@ export function checkScheduleNames(
 /** Front matter of `automations/<name>/automation.md`. */
 export const AutomationFile = strictObject({
   enabled: z.boolean().optional().describe('False: it starts no runs. Default true'),
-  agent: AgentName.optional().describe('Name of the agent in `agents/` that gets the runs. Default: the foreman'),
+  agent: ResourceName.optional().describe('Name of the agent in `agents/` that gets the runs. Default: the foreman'),
   triggers: z
-    .array(Trigger)
+    .array(TriggerOfFile)
     .min(1)
     .max(maxTriggers)
     .superRefine(checkScheduleNames)
@@ -45,8 +46,11 @@ export const AutomationFile = strictObject({
     .describe(
       'Field of the payload, such as `data.id`: `overlap` only counts runs whose payload has the same value in this field',
     ),
-  credentialStrategy: notAvailableKey('automation', 'credentialStrategy'),
+  notify: NotifyRules.optional().describe(
+    'Whom to notify of what goes wrong: a list of `on`, `times` and `to`, as in the API. Default: nobody',
+  ),
+  credentialStrategy: CredentialStrategyOfFile,
   ...executionOverrides,
 })
-  .superRefine(checkModelOrHarness)
+  .superRefine(checkExclusions)
   .meta({ not: { required: ['model', 'harness'] } });

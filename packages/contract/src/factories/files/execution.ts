@@ -6,16 +6,19 @@ import { builtinAlias, builtinHarness } from '../../agent/harness-presets/builti
 import { presetTypes } from '../../agent/harness-presets/preset.ts';
 import { findHarness, presetAliases } from '../../agent/harness-presets/presets.ts';
 import { maxMcpServersOfRun, maxSkillsOfRun } from '../../limits.ts';
+import { CheckAttempts } from '../../runs/checks.ts';
+import { OutputSchema } from '../../runs/results.ts';
 import { NonBlank, Text, Uid22 } from '../../wire/primitives.ts';
 import { makeSpelling } from '../../wire/spelling.ts';
+import { FileChecks } from './checks.ts';
+import { FileRetry } from './retry.ts';
 import { strictObject } from './strict-object.ts';
 
 /** Name of an agent, automation, webhook or runner. It must be valid as the name of a file or folder on every system. */
 export const resourceNamePattern = /^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$/;
 export const resourceNameRule = 'must be 1 to 64 characters of [A-Za-z0-9._-] and begin with a letter or a digit';
-const ResourceName = z.string().regex(resourceNamePattern, { error: resourceNameRule });
-/** A reference to an agent by its name. */
-export const AgentName = ResourceName;
+/** A reference to an agent, automation, webhook or runner by its name. */
+export const ResourceName = z.string().regex(resourceNamePattern, { error: resourceNameRule });
 
 export const SecretName = NonBlank.max(200);
 const SetupSecret = strictObject({
@@ -160,18 +163,36 @@ const workerHost = Text.max(200)
   .nullable()
   .optional()
   .describe('Self-hosted worker that executes the runs. Null: any worker of the service');
+const outputSchema = OutputSchema.optional().describe(
+  'JSON Schema (2020-12) that the result of each run must match. The runs return a result then',
+);
+const checks = FileChecks.optional().describe(
+  'Checks that decide whether a run has succeeded: a list of `{name, command | artifact | diff, fresh, timeoutSeconds, trustedPaths}`',
+);
+const checkAttempts = CheckAttempts.optional();
+const retry = FileRetry.optional().describe(
+  'A new run after a failure with one of these error codes: `{on, max, backoffSeconds}`',
+);
 const runner = 'Name of a runner in `runners/`';
 const environmentId = 'Environment of the runs, 22 characters';
+const environment =
+  'Environment of the runs by name: a file in `environments/`, or else an environment of the team; not together with `environmentId`';
+const EnvironmentName = NonBlank.max(200);
 
 /** The keys of agentDefaults; `model` and `harness` exclude each other. */
 export const executionDefaults = {
   model: Model.optional().describe(model),
   harness: HarnessDefault.optional().describe('Harness and model; not together with `model`'),
   runner: ResourceName.optional().describe(runner),
+  environment: EnvironmentName.optional().describe(environment),
   environmentId: Uid22.optional().describe(environmentId),
   secrets: SecretNames.optional().describe('Secrets of agents without a list of their own'),
   skills: Skills.optional().describe(skills),
   mcpServers: McpServers.optional().describe('MCP servers of agents without a list of their own'),
+  outputSchema,
+  checks,
+  checkAttempts,
+  retry,
   workerHost,
 };
 
@@ -183,18 +204,29 @@ export const executionOverrides = {
   model: Model.nullable().optional().describe(`${model}. Absent or null: the inherited one`),
   harness: HarnessOverride.optional().describe('Changes of the inherited harness; not together with `model`'),
   runner: ResourceName.nullable().optional().describe(`${runner}. Absent or null: the inherited one`),
+  environment: EnvironmentName.nullable().optional().describe(`${environment}. Absent or null: the inherited one`),
   environmentId: Uid22.nullable().optional().describe(`${environmentId}. Absent or null: the inherited one`),
   secrets: SecretNames.optional().describe('Names of secrets, instead of the inherited ones'),
   skills: Skills.optional().describe(`${skills}. Instead of the inherited ones`),
   mcpServers: McpServers.optional().describe('MCP servers, instead of the inherited ones'),
+  outputSchema,
+  checks,
+  checkAttempts,
+  retry,
   workerHost,
 };
 
-/** Refuses a definition that has both `model` and `harness`. */
-export function checkModelOrHarness(
-  value: { readonly model?: unknown; readonly harness?: unknown },
-  context: z.RefinementCtx,
-): void {
+interface Excluding {
+  readonly model?: unknown;
+  readonly harness?: unknown;
+  readonly environment?: unknown;
+  readonly environmentId?: unknown;
+}
+
+/** Refuses a file that has both `model` and `harness`, or both `environment` and `environmentId`. */
+export function checkExclusions(value: Excluding, context: z.RefinementCtx): void {
+  if (value.environment != null && value.environmentId != null)
+    context.addIssue({ code: 'custom', path: ['environmentId'], message: 'excludes environment; keep one of the two' });
   if (value.model != null && value.harness !== undefined)
     context.addIssue({ code: 'custom', path: ['harness'], message: 'excludes model; keep one of the two' });
 }

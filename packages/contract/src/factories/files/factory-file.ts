@@ -2,8 +2,8 @@ import { z } from 'zod';
 import { RepositoryName } from '../../environments/repositories.ts';
 import { maxFactoryRepositories } from '../../limits.ts';
 import { NonBlank, Text } from '../../wire/primitives.ts';
-import { checkModelOrHarness, executionDefaults, McpServers, SecretNames } from './execution.ts';
-import { notAvailableKey } from './not-available.ts';
+import { checkExclusions, executionDefaults, McpServers, SecretNames } from './execution.ts';
+import { CredentialStrategyOfFile, notAvailableKey } from './not-available.ts';
 import { strictObject } from './strict-object.ts';
 
 /** The only version of the format. */
@@ -27,7 +27,7 @@ const Repositories = z
   });
 
 const AgentDefaults = strictObject(executionDefaults)
-  .superRefine(checkModelOrHarness)
+  .superRefine(checkExclusions)
   .superRefine((defaults, context) => {
     if (defaults.model === undefined && defaults.harness === undefined)
       context.addIssue({ code: 'custom', message: 'needs model or harness' });
@@ -53,7 +53,7 @@ export const FactoryFile = strictObject({
     'MCP servers that every agent gets in addition to its own, by the names that agents see',
   ),
   agentDefaults: AgentDefaults.describe('How runs are executed, unless the agent or the automation sets another value'),
-  credentialStrategy: notAvailableKey('factory', 'credentialStrategy'),
+  credentialStrategy: CredentialStrategyOfFile,
   integrations: notAvailableKey('factory', 'integrations'),
   cloudProviders: notAvailableKey('factory', 'cloudProviders'),
   providers: notAvailableKey('factory', 'providers'),

@@ -1,4 +1,5 @@
 /** Faults of a set of definition files. */
+import type { FaultCode } from '../fault-codes.ts';
 
 /** A position in a file. Line and column begin with 1. A column counts UTF-16 units. */
 export interface Position {
@@ -13,6 +14,8 @@ export interface DefinitionFault extends Position {
   readonly message: string;
   /** The known name that the writer probably meant. */
   readonly suggestion?: string;
+  /** Kind of the fault; absent: a wrong value, or a notice. */
+  readonly code?: FaultCode;
 }
 
 export const start: Position = { line: 1, column: 1 };
@@ -22,7 +25,7 @@ export const maxDefinitionFaults = 100;
 
 /** Collects faults up to the maximum number. Further faults are only counted. */
 export interface Faults {
-  add(file: string, position: Position, message: string, suggestion?: string): void;
+  add(file: string, position: Position, message: string, suggestion?: string, code?: FaultCode): void;
   count(): number;
   /** Sorted by file, line and column. */
   list(): DefinitionFault[];
@@ -32,10 +35,17 @@ export function collectFaults(): Faults {
   const faults: DefinitionFault[] = [];
   let count = 0;
   return {
-    add(file, { line, column }, message, suggestion) {
+    add(file, { line, column }, message, suggestion, code) {
       count += 1;
       if (faults.length < maxDefinitionFaults)
-        faults.push({ file, line, column, message, ...(suggestion === undefined ? {} : { suggestion }) });
+        faults.push({
+          file,
+          line,
+          column,
+          message,
+          ...(suggestion === undefined ? {} : { suggestion }),
+          ...(code === undefined ? {} : { code }),
+        });
     },
     count: () => count,
     list() {

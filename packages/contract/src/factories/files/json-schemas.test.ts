@@ -60,12 +60,19 @@ test.each<[FactoryFileName, string]>([
 
 test('every key of every definition file has a description, or refers to a schema that has a description', () => {
   const missing: string[] = [];
+  /** Returns whether a reference leads to a schema that has a description, in the document to which the path belongs. */
+  const isDescribed = (reference: unknown, path: string): boolean => {
+    const [, file = ''] = path.split('/');
+    const { $defs = {} } = schemas[file as FactoryFileName] as { $defs?: Record<string, { description?: string }> };
+    return typeof reference === 'string' && !!$defs[reference.replace('#/$defs/', '')]?.description;
+  };
   const walk = (value: unknown, path: string): void => {
     if (typeof value !== 'object' || value === null) return;
     for (const [key, member] of Object.entries(value)) {
-      if (key === 'properties' && !/\/(?:if|then|else|not)$/.test(path))
+      if (key === 'properties' && !/\/(?:if|then|else|not)$|\/allOf\/\d+\/anyOf\/\d+$/.test(path))
         for (const [name, property] of Object.entries(member as Record<string, Record<string, unknown>>))
-          if (!property.description && property.const === undefined) missing.push(`${path}.${name}`);
+          if (!property.description && !isDescribed(property.$ref, path) && property.const === undefined)
+            missing.push(`${path}.${name}`);
       walk(member, `${path}/${key}`);
     }
   };

@@ -2,8 +2,10 @@
 import { z } from 'zod';
 import { AgentFile } from './agent-file.ts';
 import { AutomationFile } from './automation-file.ts';
+import { EnvironmentFile } from './environment-file.ts';
 import { FactoryFile } from './factory-file.ts';
 import { RunnerFile } from './runner-file.ts';
+import { VariablesFile } from './variables-file.ts';
 import { WebhookFile } from './webhook-file.ts';
 
 const files = {
@@ -12,6 +14,8 @@ const files = {
   automation: { schema: AutomationFile, title: 'Front matter of automations/<name>/automation.md' },
   webhook: { schema: WebhookFile, title: 'webhooks/<name>.yaml' },
   runner: { schema: RunnerFile, title: 'runners/<name>.yaml' },
+  environment: { schema: EnvironmentFile, title: 'environments/<name>.yaml' },
+  variables: { schema: VariablesFile, title: 'variables.yaml' },
 } as const;
 
 /** The version of the format. */

@@ -1,12 +1,12 @@
-/** Finds the agent, automation, webhook or runner that a file of a definition folder defines, from the path of the file. */
+/** Finds the agent, automation, webhook, runner or environment that a file of a definition folder defines, from the path of the file. */
 import { makeSpelling } from '../../wire/spelling.ts';
 import { resourceNamePattern, resourceNameRule } from './execution.ts';
 
 /** The kinds of resources for which each resource has its own file. */
-export type ResourceKind = 'agent' | 'automation' | 'webhook' | 'runner';
+export type ResourceKind = 'agent' | 'automation' | 'webhook' | 'runner' | 'environment';
 
 export type Placed =
-  | { readonly kind: 'factory' }
+  | { readonly kind: 'factory' | 'variables' }
   | { readonly kind: ResourceKind; readonly name: string }
   | { readonly kind: 'skill' /** Folder with the SKILL.md. */; readonly folder: string; readonly agent?: string }
   /** A file that belongs to the published format but has no effect in this service. */
@@ -21,9 +21,10 @@ export const pathOf: Readonly<Record<ResourceKind, (name: string) => string>> = 
   automation: (name) => `automations/${name}/automation.md`,
   webhook: (name) => `webhooks/${name}.yaml`,
   runner: (name) => `runners/${name}.yaml`,
+  environment: (name) => `environments/${name}.yaml`,
 };
 
-const folders = ['agents', 'automations', 'webhooks', 'runners', 'skills'];
+const folders = ['agents', 'automations', 'webhooks', 'runners', 'environments', 'skills'];
 const folderSpelling = makeSpelling(folders);
 const notAvailable: Readonly<Record<string, string>> = {
   scorers: 'scorers are not available on this service; the file has no effect',
@@ -89,6 +90,9 @@ export function isDefinitionFolder(name: string): boolean {
   return folders.includes(name) || Object.hasOwn(notAvailable, name) || folderSpelling.suggest(name) !== undefined;
 }
 
+/** Returns true if a file of this name next to factory.yaml belongs, or seems to belong, to a definition. */
+export const isDefinitionFile = (name: string): boolean => placeAtRoot(name).kind !== 'other';
+
 /** Returns the resource that the file at this path defines. */
 export function placeOf(path: string): Placed {
   const [folder = '', ...rest] = path.split('/');
@@ -106,6 +110,8 @@ export function placeOf(path: string): Placed {
       return placeYaml('webhook', rest);
     case 'runners':
       return placeYaml('runner', rest);
+    case 'environments':
+      return placeEnvironment(rest);
     case 'skills':
       return placeSkill(rest, 'skills');
     default:
@@ -115,6 +121,7 @@ export function placeOf(path: string): Placed {
 
 function placeAtRoot(name: string): Placed {
   if (name === 'factory.yaml') return { kind: 'factory' };
+  if (name === 'variables.yaml') return { kind: 'variables' };
   return /^factory\.ya?ml$/i.test(name) ? fault('must be named factory.yaml', 'factory.yaml') : { kind: 'other' };
 }
 
@@ -143,7 +150,11 @@ function placeAutomation([name = '', ...rest]: readonly string[]): Placed {
   return fault('is no file of a definition: an automation is automations/<name>/automation.md', wanted);
 }
 
-function placeYaml(kind: 'webhook' | 'runner', rest: readonly string[]): Placed {
+/** Repositories also have other files in folders of this name, so only YAML files directly in the folder belong to the definition. */
+const placeEnvironment = (rest: readonly string[]): Placed =>
+  rest.length === 1 && /\.ya?ml$/i.test(rest[0] ?? '') ? placeYaml('environment', rest) : { kind: 'other' };
+
+function placeYaml(kind: 'webhook' | 'runner' | 'environment', rest: readonly string[]): Placed {
   const [name = ''] = rest;
   if (rest.length === 1 && name.endsWith('.yaml')) return named(kind, name.slice(0, -'.yaml'.length));
   const wanted = rest.length === 1 ? pathOf[kind](name.replace(/\.[^.]*$/, '')) : undefined;

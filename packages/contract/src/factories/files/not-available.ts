@@ -4,7 +4,8 @@
  */
 import { z } from 'zod';
 
-const credentialStrategy = 'runs act as the person or key that applied the definition';
+const credentialStrategy =
+  'with CREATOR too, a run uses the credentials of its executor, who is the person or key that applied the definition';
 const harnessAuth =
   "harnesses use their models through the gateway of this service, with the service's credentials; add the secret to secrets if the program needs it";
 const identities = 'this service does not federate identities with cloud providers';
@@ -23,6 +24,14 @@ export const keysNotAvailable = {
 } as const satisfies Readonly<Record<string, Readonly<Record<string, string>>>>;
 
 export type FileWithKeysNotAvailable = keyof typeof keysNotAvailable;
+
+/** Whose credentials runs use. Only EXECUTOR has an effect. */
+export const CredentialStrategyOfFile = z
+  .enum(['EXECUTOR', 'CREATOR'])
+  .optional()
+  .describe(
+    'Whose credentials runs use; default EXECUTOR: the executor is the person or key that applied the definition. Not available on this service, kept without effect: CREATOR',
+  );
 
 /** Returns the sentence about a key that has no effect. */
 export const notAvailableMessage = (path: string, reason: string): string =>

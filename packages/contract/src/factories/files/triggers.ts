@@ -1,12 +1,19 @@
 import { z } from 'zod';
 import { parsePayloadFilter } from '../../automations/payload-filter/parse.ts';
 import { maxFilterKeys, maxFilterLevels, maxFilterValues } from '../../automations/payload-filter/plan.ts';
-import { maxFactoryWebhooks } from '../../limits.ts';
+import { maxFactoryWebhooks, maxStartsOfPullRequest, maxTriggers } from '../../limits.ts';
 import { parseExpression } from '../../schedules/cron-expression.ts';
-import { type GithubEvent, type GithubFilterKey, githubEvents } from '../../webhooks/github-events.ts';
+import {
+  type GithubEvent,
+  type GithubFilterKey,
+  githubEvents,
+  ownPullRequestEvents,
+} from '../../webhooks/github-events.ts';
+import { taskStages } from '../../wire/choices.ts';
 import { NonBlank, Uid22 } from '../../wire/primitives.ts';
 import { findTimeZone } from '../../wire/time-zone.ts';
-import { nameMatcher, numberMatcher, repositoryMatcher, textMatcher } from './matchers.ts';
+import { ResourceName } from './execution.ts';
+import { matcher, nameMatcher, numberMatcher, repositoryMatcher, textMatcher } from './matchers.ts';
 import { strictObject } from './strict-object.ts';
 
 const webhookIds = z.array(Uid22).min(1).max(maxFactoryWebhooks);
@@ -28,26 +35,53 @@ const TimeZone = NonBlank.max(100).refine((name) => findTimeZone(name) !== null,
   error: 'is not the name of an IANA time zone, such as Europe/Berlin or UTC',
 });
 
-const WebhookTrigger = strictObject({
-  provider: z.literal('webhook'),
-  event: z.literal('received'),
-  filter: strictObject(
-    {
-      webhook_ids: z
-        .union(
-          [webhookIds, strictObject({ in: webhookIds.describe('The same list') }).transform(({ in: ids }) => ids)],
-          { error: 'must be a list of UIDs of webhooks, which have 22 characters; names of files are not UIDs' },
-        )
-        .describe('UIDs of webhooks of the factory; `GET /factory/{uid}/webhooks` lists them'),
-      events: textMatcher.describe(
-        'Names of events, from the header that the webhook or its scheme defines, such as X-Event-Key. A delivery without one matches only `not_in`',
-      ),
-      payload: PayloadFilter.optional(),
-    },
+const webhookUids = z
+  .union([webhookIds, strictObject({ in: webhookIds.describe('The same list') }).transform(({ in: ids }) => ids)], {
+    error: 'must be a list of UIDs of webhooks, which have 22 characters; names of files are not UIDs',
+  })
+  .describe('UIDs of webhooks of the factory; `GET /factory/{uid}/webhooks` lists them');
+
+const filterOfDeliveries = {
+  events: textMatcher.describe(
+    'Names of events, from the header that the webhook or its scheme defines, such as X-Event-Key. A delivery without one matches only `not_in`',
+  ),
+  payload: PayloadFilter.optional(),
+};
+
+const webhookTrigger = <F extends z.ZodType>(filter: F) =>
+  strictObject({
+    provider: z.literal('webhook'),
+    event: z.literal('received'),
+    filter: filter.describe('Deliveries that start a run'),
+  }).describe('A delivery to a webhook of the factory');
+
+const WebhookTrigger = webhookTrigger(
+  strictObject(
+    { webhook_ids: webhookUids, ...filterOfDeliveries },
     {},
     'it lists the webhooks whose deliveries start a run, such as {"webhook_ids": ["UID"]}',
-  ).describe('Deliveries that start a run'),
-}).describe('A delivery to a webhook of the factory');
+  ),
+);
+
+/** In a definition file, a webhook may also be named by its file, because it has no UID before the first apply. */
+const WebhookTriggerOfFile = webhookTrigger(
+  strictObject(
+    {
+      webhooks: z
+        .array(ResourceName)
+        .min(1)
+        .max(maxFactoryWebhooks)
+        .optional()
+        .describe('Names of webhooks of this definition: `ci` is the file `webhooks/ci.yaml`'),
+      webhook_ids: webhookUids.optional(),
+      ...filterOfDeliveries,
+    },
+    {},
+    'it lists the webhooks whose deliveries start a run, such as {"webhooks": ["ci"]}',
+  ).refine(({ webhooks, webhook_ids: ids }) => webhooks !== undefined || ids !== undefined, {
+    error: 'needs webhooks, or webhook_ids',
+  }),
+);
 
 const Cron = NonBlank.max(200).superRefine((text, context) => {
   const parsed = parseExpression(text);
@@ -74,8 +108,20 @@ const ScheduleTrigger = strictObject(
       'it defines when runs start, such as {"cron": "0 3 * * *"}',
     ).describe('When runs start'),
   },
-  { filter: 'schedules are declared in the trigger, as `schedule`; leave this filter out' },
+  { filter: 'a trigger has either schedule, or a filter with schedule_ids' },
 ).describe('A time of a schedule');
+
+const scheduleIds = z.array(NonBlank.max(200)).min(1).max(maxTriggers);
+/** A trigger that starts runs at the times of schedules of the team. */
+const SharedScheduleTrigger = strictObject({
+  provider: z.literal('schedule'),
+  event: z.literal('cron_fired'),
+  filter: strictObject({
+    schedule_ids: z
+      .union([scheduleIds, strictObject({ in: scheduleIds.describe('Ids of schedules') })])
+      .describe('Ids of schedules of the team. Other ids are kept, reported, and never fire'),
+  }).describe('Schedules whose times start a run'),
+}).describe('A time of a schedule of the team');
 
 const githubMatchers = {
   repos: repositoryMatcher.describe('Repositories, as owner/name'),
@@ -106,8 +152,28 @@ const githubMatchers = {
   pr_numbers: numberMatcher.describe('Numbers of pull requests'),
 } satisfies Record<GithubFilterKey, z.ZodType>;
 
-const githubFilter = (keys: readonly GithubFilterKey[]) =>
-  strictObject(Object.fromEntries(keys.map((key) => [key, githubMatchers[key]])));
+const defaultStartsOfPullRequest = 3;
+
+const ownPullRequest = strictObject({
+  max_starts: z
+    .int()
+    .min(1)
+    .max(maxStartsOfPullRequest)
+    .default(defaultStartsOfPullRequest)
+    .describe(
+      `Largest number of runs that the automation starts for one pull request. Default: ${defaultStartsOfPullRequest}. Checks of one commit start one run`,
+    ),
+})
+  .optional()
+  .describe(
+    'Only pull requests whose branch a run of the team has pushed, and that the run has reported. The event must come from a GitHub App',
+  );
+
+const githubFilter = (keys: readonly GithubFilterKey[], hasOwn: boolean) =>
+  strictObject({
+    ...Object.fromEntries(keys.map((key) => [key, githubMatchers[key]])),
+    ...(hasOwn ? { own_pull_request: ownPullRequest } : {}),
+  });
 
 /** Events of GitHub that accept the same filter share a schema. */
 const GithubTriggers = [...new Set<readonly GithubFilterKey[]>(Object.values(githubEvents))].map((keys) => {
@@ -115,11 +181,27 @@ const GithubTriggers = [...new Set<readonly GithubFilterKey[]>(Object.values(git
   return strictObject({
     provider: z.literal('github'),
     event: z.enum(events).describe('Event on GitHub'),
-    filter: githubFilter(keys).optional().describe('Events that start a run; absent: all'),
+    filter: githubFilter(
+      keys,
+      events.some((event) => ownPullRequestEvents.includes(event)),
+    )
+      .optional()
+      .describe('Events that start a run; absent: all'),
   }).describe('An event that a webhook of the scheme github receives');
 });
 
-const providers = ['webhook', 'schedule', 'github'] as const;
+/** The stages of a task that a trigger may select. */
+const stage = z.enum(taskStages);
+
+const StageTrigger = strictObject({
+  provider: z.literal('factory'),
+  event: z.literal('work_item_stage_changed'),
+  filter: strictObject({ stages: matcher(stage).describe('Stages that the task has moved into') })
+    .optional()
+    .describe('Moves that start a run; absent: all'),
+}).describe('A task of the factory that has moved to another stage');
+
+const providers = ['webhook', 'schedule', 'github', 'factory'] as const;
 export const isAvailableProvider = (name: string): boolean => providers.some((each) => each === name);
 
 /** Triggers of other providers are stored but never fire. */
@@ -134,11 +216,28 @@ const OtherTrigger = strictObject({
 }).describe('A trigger of another provider, which is kept and never fires');
 
 /** The event that makes an automation start a run. */
-export const Trigger = z.union([WebhookTrigger, ScheduleTrigger, ...GithubTriggers, OtherTrigger]);
+export const Trigger = z.union([
+  WebhookTrigger,
+  ScheduleTrigger,
+  SharedScheduleTrigger,
+  StageTrigger,
+  ...GithubTriggers,
+  OtherTrigger,
+]);
+/** The same event in a definition file. */
+export const TriggerOfFile = z.union([
+  WebhookTriggerOfFile,
+  ScheduleTrigger,
+  SharedScheduleTrigger,
+  StageTrigger,
+  ...GithubTriggers,
+  OtherTrigger,
+]);
 
 /** Events of the supported providers. */
 export const eventsOfProvider: Readonly<Record<(typeof providers)[number], readonly string[]>> = {
   webhook: ['received'],
   schedule: ['cron_fired'],
   github: Object.keys(githubEvents),
+  factory: ['work_item_stage_changed'],
 };

@@ -1,5 +1,6 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useEffect, useRef } from 'react';
+import styles from './markdown.module.css';
 
 /** Shows a Markdown text with headings, lists and links. Until the text is rendered, shows the plain text. */
 export function Markdown({ text }: { text: string }) {
@@ -12,7 +13,7 @@ export function Markdown({ text }: { text: string }) {
       if (controller.signal.aborted || place.current === null) return;
       if (fragment) place.current.replaceChildren(fragment);
       else place.current.textContent = visibleText(text);
-      place.current.classList.toggle('is-plain', fragment === undefined);
+      place.current.classList.toggle(styles.plain ?? '', fragment === undefined);
     };
     // Show the plain text only if nothing is shown yet. Otherwise keep the last rendering until the new rendering is ready, so that a
     // growing text does not flicker.
@@ -20,5 +21,5 @@ export function Markdown({ text }: { text: string }) {
     void show();
     return () => controller.abort();
   }, [text]);
-  return <div className="markdown is-plain" ref={place} />;
+  return <div className={`${styles.markdown} ${styles.plain}`} data-part="markdown" ref={place} />;
 }

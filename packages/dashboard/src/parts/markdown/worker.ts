@@ -1,7 +1,9 @@
 /**
- * Renders Markdown as HTML in a separate thread, because marked can take minutes for hostile text, and the page must stay usable meanwhile.
+ * Renders Markdown as HTML, and finds the words of code, in a separate thread: both can take minutes for hostile text, and the page must
+ * stay usable meanwhile.
  */
 import { Marked } from 'marked';
+import type { Work } from './jobs.ts';
 
 const escapes: Readonly<Record<string, string>> = {
   '&': '&amp;',
@@ -38,5 +40,17 @@ function htmlOf(text: string): string | undefined {
   }
 }
 
-addEventListener('message', ({ data }: MessageEvent<string>) => postMessage({ html: htmlOf(data) }));
+/** Returns undefined for code in an unknown language. The highlighter is loaded with the first code. */
+async function wordsOf(name: string, texts: readonly string[]): Promise<unknown> {
+  const { readCode } = await import('./code-words.ts');
+  return readCode(name, texts);
+}
+
+addEventListener('message', ({ data }: MessageEvent<Work>) => {
+  if (data.kind === 'markdown') return postMessage({ result: htmlOf(data.text) });
+  wordsOf(data.name, data.texts).then(
+    (result) => postMessage({ result }),
+    () => postMessage({}),
+  );
+});
 postMessage({ isReady: true });

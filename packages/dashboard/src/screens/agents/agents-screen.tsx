@@ -1,18 +1,18 @@
 import type { AgentIdentity } from '@runyard/contract/team/identities';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
 import { useIdentities } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
+import { Avatar, Card, Content, P, Row, Stack, Text, TextLink } from '../../parts/blocks.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { Find, hasWords, NothingFound } from '../../parts/find.tsx';
-import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Menu } from '../../parts/menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { showToast } from '../../parts/toast.tsx';
 
@@ -42,7 +42,10 @@ export function AgentsScreen() {
     if (identity === undefined) showToast('Choose an agent with J or K first.');
     else if (may && identity.factory_uid === undefined) setDoing({ action: 'edit', identity });
   };
-  useKeys([{ key: 'e', does: 'Change the agent', run: editFocused }]);
+  useKeys([
+    { key: 'c', does: 'New agent', run: () => may && setDoing({ action: 'create' }) },
+    { key: 'e', does: 'Change the agent', run: editFocused },
+  ]);
   const skills = useQuery({
     queryKey: ['skills', team.uid],
     queryFn: async () => (await client.listAgents({ query: { include_malformed_skills: true } })).agents,
@@ -52,133 +55,123 @@ export function AgentsScreen() {
   );
   return (
     <Page title="Agents and skills" actions={<Find words={words} change={setWords} />}>
-      <div className="wide">
-        <section className="stack s2">
-          <div className="row">
-            <h2 className="grow">Agents</h2>
-            <RoleButton needs="admin" className="btn pri" run={() => setDoing({ action: 'create' })}>
-              <Icon name="plus" small />
+      <Content>
+        <Stack as="section" gap={2}>
+          <Row>
+            <Text as="h2" grow>
+              Agents
+            </Text>
+            <RoleButton needs="admin" kind="primary" icon="plus" run={() => setDoing({ action: 'create' })}>
               New agent
             </RoleButton>
-          </div>
-          <p className="mut">
+          </Row>
+          <P tone="muted">
             A run or an agent key that acts as one gets its model, environment, skills and secrets. The same in a
             terminal: <code>bin/runyard identities create FILE</code>.
-          </p>
+          </P>
           <Problem error={identities.error} onRetry={() => void identities.refetch()} />
           {identities.isPending && <SkeletonRows count={3} />}
-          {identities.data?.length === 0 && (
-            <p className="dim">The team has none: runs act as the people who start them.</p>
-          )}
+          {identities.data?.length === 0 && <P tone="dim">The team has none: runs act as the people who start them.</P>}
           {identities.data !== undefined && identities.data.length > 0 && (
-            <div className="card">
-              <table className="tbl in-card">
-                <thead>
-                  <tr>
-                    <th className="w200">Agent</th>
-                    <th>What it is for</th>
-                    <th className="w140">State</th>
-                    <th className="w180">Model</th>
-                    <th className="w120">Changed</th>
-                    <th className="w72">Its runs</th>
-                    <th className="w72">
-                      <span className="sr">Actions</span>
-                    </th>
+            <Card>
+              <Table
+                inCard
+                columns={[
+                  { name: 'Agent', width: 200 },
+                  { name: 'What it is for' },
+                  { name: 'State', width: 140 },
+                  { name: 'Model', width: 180 },
+                  { name: 'Changed', width: 120 },
+                  { name: 'Its runs', width: 72 },
+                  { name: 'Actions', width: 72, spoken: true },
+                ]}
+              >
+                {shown.map((identity) => (
+                  <tr key={identity.uid} data-uid={identity.uid}>
+                    <td>
+                      <Row as="span">
+                        <Avatar name={identity.name} bot />
+                        <Text medium cut>
+                          {visibleText(identity.name)}
+                        </Text>
+                      </Row>
+                    </td>
+                    <Cell tone="muted">{visibleText(identity.description ?? '')}</Cell>
+                    <td>
+                      {identity.available ? (
+                        <Text tone="muted">can run</Text>
+                      ) : (
+                        <Text tone="bad" title="Its environment, model, a skill or a secret no longer exists">
+                          cannot run
+                        </Text>
+                      )}
+                    </td>
+                    <Cell mono>{identity.base_model ?? <Text tone="dim">the default</Text>}</Cell>
+                    <td>
+                      <Ago time={identity.updated_at} />
+                    </td>
+                    <td>
+                      <TextLink to="/runs" search={{ executor: identity.uid }}>
+                        Runs
+                      </TextLink>
+                    </td>
+                    <td>
+                      <IdentityMenu identity={identity} choose={setDoing} />
+                    </td>
                   </tr>
-                </thead>
-                <tbody>
-                  {shown.map((identity) => (
-                    <tr key={identity.uid} data-uid={identity.uid}>
-                      <td>
-                        <span className="row">
-                          <span className="av bot" aria-hidden="true">
-                            {identity.name.slice(0, 1).toUpperCase()}
-                          </span>
-                          <span className="md cut">{visibleText(identity.name)}</span>
-                        </span>
-                      </td>
-                      <td className="mut">{visibleText(identity.description ?? '')}</td>
-                      <td>
-                        {identity.available ? (
-                          <span className="mut">can run</span>
-                        ) : (
-                          <span className="badc" title="Its environment, model, a skill or a secret no longer exists">
-                            cannot run
-                          </span>
-                        )}
-                      </td>
-                      <td className="mono">{identity.base_model ?? <span className="dim">the default</span>}</td>
-                      <td>
-                        <Ago time={identity.updated_at} />
-                      </td>
-                      <td>
-                        <Link className="link" to="/runs" search={{ executor: identity.uid }}>
-                          Runs
-                        </Link>
-                      </td>
-                      <td>
-                        <IdentityMenu identity={identity} choose={setDoing} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
+                ))}
+              </Table>
               <NothingFound words={words} found={shown.length} />
-            </div>
+            </Card>
           )}
-        </section>
-        <section className="stack s2">
+        </Stack>
+        <Stack as="section" gap={2}>
           <h2>Skills</h2>
-          <p className="mut">
+          <P tone="muted">
             A SKILL.md in a repository of an environment. A run follows one by its name, for example{' '}
             <code>bin/runyard run --skill owner/repo:name</code>.
-          </p>
+          </P>
           <Problem error={skills.error} onRetry={() => void skills.refetch()} />
           {skills.isPending && <SkeletonRows count={3} />}
-          {skills.data?.length === 0 && <p className="dim">The repositories of the environments have none.</p>}
+          {skills.data?.length === 0 && <P tone="dim">The repositories of the environments have none.</P>}
           {(skills.data?.length ?? 0) > 0 && <NothingFound words={words} found={variants.length} />}
           {variants.length > 0 && (
-            <div className="card">
-              <table className="tbl in-card">
-                <thead>
-                  <tr>
-                    <th className="w200">Skill</th>
-                    <th>What it is for</th>
-                    <th className="w160">Environments</th>
-                    <th className="w280">Name in a run</th>
-                    <th className="w120">Last run</th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {variants.map(({ name, variant }) => (
-                    <tr key={variant.id}>
-                      <td className="md">{visibleText(name)}</td>
-                      <td
-                        className={variant.error ? 'badc' : 'mut'}
-                        title={visibleText(variant.error ?? variant.description)}
-                      >
-                        {variant.error !== undefined && <span className="md">Malformed: </span>}
-                        {visibleText(variant.error ?? variant.description)}
-                      </td>
-                      <td className="mut">
-                        {visibleText(variant.environments.map((each) => each.name || each.uid).join(', '))}
-                      </td>
-                      <td className="mono">{visibleText(variant.id)}</td>
-                      <td>
-                        {variant.last_run_timestamp ? (
-                          <Ago time={variant.last_run_timestamp} />
-                        ) : (
-                          <span className="dim">never</span>
-                        )}
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              columns={[
+                { name: 'Skill', width: 200 },
+                { name: 'What it is for' },
+                { name: 'Environments', width: 160 },
+                { name: 'Name in a run', width: 280 },
+                { name: 'Last run', width: 120 },
+              ]}
+            >
+              {variants.map(({ name, variant }) => (
+                <tr key={variant.id}>
+                  <Cell medium>{visibleText(name)}</Cell>
+                  <Cell
+                    tone={variant.error ? 'bad' : 'muted'}
+                    title={visibleText(variant.error ?? variant.description)}
+                  >
+                    {variant.error !== undefined && <Text medium>Malformed: </Text>}
+                    {visibleText(variant.error ?? variant.description)}
+                  </Cell>
+                  <Cell tone="muted">
+                    {visibleText(variant.environments.map((each) => each.name || each.uid).join(', '))}
+                  </Cell>
+                  <Cell mono>{visibleText(variant.id)}</Cell>
+                  <td>
+                    {variant.last_run_timestamp ? (
+                      <Ago time={variant.last_run_timestamp} />
+                    ) : (
+                      <Text tone="dim">never</Text>
+                    )}
+                  </td>
+                </tr>
+              ))}
+            </Table>
           )}
-        </section>
-      </div>
+        </Stack>
+      </Content>
       <Suspense>
         {doing?.action === 'create' && <IdentityDialog close={close} />}
         {doing?.action === 'edit' && <IdentityDialog identity={doing.identity} close={close} />}
@@ -202,7 +195,8 @@ function IdentityMenu({ identity, choose }: { identity: AgentIdentity; choose: (
   return (
     <Menu
       label={`Actions for ${identity.name}`}
-      className="btn ghost icon"
+      kind="ghost"
+      icon="more"
       entries={[
         { label: 'Change…', run: () => choose({ action: 'edit', identity }), disabled: why },
         { label: 'New key…', run: () => choose({ action: 'key', identity }), disabled: why ?? ownersOnly },
@@ -213,9 +207,7 @@ function IdentityMenu({ identity, choose }: { identity: AgentIdentity; choose: (
           disabled: why,
         },
       ]}
-    >
-      <Icon name="more" />
-    </Menu>
+    />
   );
 }
 

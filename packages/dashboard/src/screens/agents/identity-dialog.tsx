@@ -5,6 +5,8 @@ import { useState } from 'react';
 import { useEnvironments, useSecrets } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { useUsableModels } from '../../api/usable-models.ts';
+import { Hint, Row } from '../../parts/blocks.tsx';
+import { Check, Input } from '../../parts/controls.tsx';
 import { tellWaiting } from '../../parts/executor-field.tsx';
 import { Field, SelectField, TextField, textOf } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
@@ -84,7 +86,7 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
         )}
       />
       <Field label="Instructions" path="prompt" hint="Before every prompt of its runs">
-        {(control) => <textarea {...control} className="in" rows={3} defaultValue={identity?.prompt} />}
+        {(control) => <Input {...control} as="textarea" rows={3} defaultValue={identity?.prompt} />}
       </Field>
       <Rows
         legend="Skills"
@@ -104,22 +106,18 @@ export function IdentityDialog({ identity, close }: { identity?: AgentIdentity; 
         hint="Secrets of the team that its runs get in addition to their own"
       />
       <TextField label="Worker" path="worker_host" placeholder="any worker" defaultValue={identity?.worker_host} />
-      <label className="row">
-        <input
+      <Row as="label">
+        <Check
           type="checkbox"
-          className="check"
           name="on_behalf_of_enabled"
           defaultChecked={identity?.on_behalf_of_enabled}
           disabled={!isOwner && !identity?.on_behalf_of_enabled}
         />
         <span>
           Its keys may create runs for a person
-          <span className="hint">
-            {' '}
-            {isOwner ? 'Turning it on ends its present keys' : 'Only owners can turn it on'}
-          </span>
+          <Hint> {isOwner ? 'Turning it on ends its present keys' : 'Only owners can turn it on'}</Hint>
         </span>
-      </label>
+      </Row>
     </FormDialog>
   );
 }

@@ -3,19 +3,22 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useId, useState } from 'react';
-import { statusOf } from '../../api/problem.ts';
-import { useClient, useMay } from '../../api/session.ts';
-import { NotFound } from '../../frame/not-found.tsx';
+import { useClient, useMay, useSession } from '../../api/session.ts';
+import { DetailPage } from '../../frame/detail-page.tsx';
 import { Page } from '../../frame/page.tsx';
 import { useAttempts } from '../../parts/attempt.ts';
-import { SkeletonRows } from '../../parts/empty.tsx';
+import { Fields, Hint, Note, Row, Split, Text } from '../../parts/blocks.tsx';
+import { Button, ButtonLink, Input } from '../../parts/controls.tsx';
 import { tellWaiting } from '../../parts/executor-field.tsx';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
+import { look } from '../../parts/look.ts';
+import { rulesOf } from '../../parts/notify-field.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
+import styles from './automations.module.css';
 import { FilterTest } from './filter-test.tsx';
 import { History } from './history.tsx';
 import { configOf, StartFields, startOf } from './start-fields.tsx';
@@ -34,29 +37,22 @@ export function AutomationScreen() {
   const { factoryUid, automationUid } = route.useParams();
   const client = useClient();
   const isNew = automationUid === 'new';
-  const { data, error } = useQuery({
+  const automation = useQuery({
     queryKey: ['automation', automationUid],
     queryFn: async () => await client.getAutomation({ params: { factoryUid, automationUid } }),
     enabled: !isNew,
   });
   const crumbs = (
-    <Link to="/factories/$factoryUid" params={{ factoryUid }} className="hide-m">
+    <Link to="/factories/$factoryUid" params={{ factoryUid }} className={look({ notNarrow: true })}>
       Factory
     </Link>
   );
-  if (!isNew && data === undefined)
-    return (
-      <Page title="Automation" crumbs={crumbs}>
-        {statusOf(error) === 404 ? (
-          <NotFound what="automation" />
-        ) : error ? (
-          <Problem error={error} />
-        ) : (
-          <SkeletonRows />
-        )}
-      </Page>
-    );
-  return <Editor key={automationUid} factoryUid={factoryUid} automation={data} crumbs={crumbs} />;
+  if (isNew) return <Editor key="new" factoryUid={factoryUid} automation={undefined} crumbs={crumbs} />;
+  return (
+    <DetailPage what="automation" crumbs={crumbs} query={automation}>
+      {(data) => <Editor key={automationUid} factoryUid={factoryUid} automation={data} crumbs={crumbs} />}
+    </DetailPage>
+  );
 }
 
 function Editor({
@@ -82,6 +78,7 @@ function Editor({
   const { error, attempt } = useAttempts();
   const [isBusy, setBusy] = useState(false);
   const [isDeleting, setDeleting] = useState(false);
+  const { person } = useSession();
   const focusName = () => document.getElementById(form)?.querySelector<HTMLElement>('[name=name]')?.focus();
   useKeys([{ key: 'e', does: 'Edit the automation', run: focusName }]);
   const webhooks = useQuery({
@@ -109,6 +106,7 @@ function Editor({
       enabled: automation?.enabled ?? true,
       triggers: drafts.map(triggerOf),
       ...startOf(data, automation?.config),
+      notify: rulesOf(data, automation?.notify, person.uid),
     };
     const saved =
       automation === undefined
@@ -158,40 +156,35 @@ function Editor({
       actions={
         automation && (
           <>
-            <Link className="btn" to="/runs" search={{ automation_id: automation.uid }}>
+            <ButtonLink to="/runs" search={{ automation_id: automation.uid }}>
               Its runs
-            </Link>
+            </ButtonLink>
             <RoleButton needs="member" run={() => void toggle()}>
               {automation.enabled ? 'Disable' : 'Enable'}
             </RoleButton>
-            <RoleButton needs="member" className="btn dan" run={() => setDeleting(true)}>
+            <RoleButton needs="member" kind="danger" run={() => setDeleting(true)}>
               Delete…
             </RoleButton>
           </>
         )
       }
     >
-      <div className="split e">
-        <Form id={form} className="" send={save} onBusy={setBusy}>
-          <div className="form">
+      <Split>
+        <Form id={form} frame="none" send={save} onBusy={setBusy}>
+          <Fields>
             {(automation?.problems ?? []).map((problem, index) => (
-              <div key={index} className="note wait">
+              <Note key={index} tone="wait">
                 <Icon name="warn" />
                 <span>{visibleText(typeof problem === 'string' ? problem : JSON.stringify(problem))}</span>
-              </div>
+              </Note>
             ))}
-            {automation?.last_spawn_error && <p className="note bad">{visibleText(automation.last_spawn_error)}</p>}
+            {automation?.last_spawn_error && (
+              <Note as="p" tone="bad">
+                {visibleText(automation.last_spawn_error)}
+              </Note>
+            )}
             <Field label="Name" path="name">
-              {(control) => (
-                <input
-                  {...control}
-                  name="name"
-                  className="in"
-                  required
-                  maxLength={100}
-                  defaultValue={automation?.name}
-                />
-              )}
+              {(control) => <Input {...control} name="name" required maxLength={100} defaultValue={automation?.name} />}
             </Field>
             {drafts.map((draft, index) => (
               <TriggerFields
@@ -204,38 +197,31 @@ function Editor({
                 remove={drafts.length > 1 ? () => remove(index) : undefined}
               />
             ))}
-            <div className="row wrap">
-              <span className="small mut">Or start it also</span>
-              <button type="button" className="btn sm" onClick={() => add('webhook')}>
-                <Icon name="plus" small />
+            <Row wrap>
+              <Text tone="muted" small>
+                Or start it also
+              </Text>
+              <Button small icon="plus" onClick={() => add('webhook')}>
                 On events of a webhook
-              </button>
-              <button type="button" className="btn sm" onClick={() => add('schedule')}>
-                <Icon name="plus" small />
+              </Button>
+              <Button small icon="plus" onClick={() => add('schedule')}>
                 At times
-              </button>
-            </div>
+              </Button>
+            </Row>
             <Field label="Then a run gets this prompt" path="prompt">
               {(control) => (
-                <textarea
-                  {...control}
-                  name="prompt"
-                  className="in"
-                  rows={8}
-                  required
-                  defaultValue={automation?.prompt}
-                />
+                <Input {...control} name="prompt" as="textarea" rows={8} required defaultValue={automation?.prompt} />
               )}
             </Field>
             <StartFields factoryUid={factoryUid} automation={automation} />
             <Problem error={error} />
-          </div>
-          <div className="savebar">
-            <RoleButton needs="member" className="btn pri" disabled={isBusy || missing !== undefined}>
+          </Fields>
+          <div className={styles.saveBar}>
+            <RoleButton needs="member" kind="primary" disabled={isBusy || missing !== undefined}>
               {automation === undefined ? 'Create automation' : 'Save'}
             </RoleButton>
-            {missing !== undefined && <span className="hint">{missing}</span>}
-            {!may && <span className="hint">Your role is viewer: a member can change automations.</span>}
+            {missing !== undefined && <Hint>{missing}</Hint>}
+            {!may && <Hint>Your role is viewer: a member can change automations.</Hint>}
           </div>
         </Form>
         <div>
@@ -249,7 +235,7 @@ function Editor({
           />
           {automation && <History factoryUid={factoryUid} automation={automation} />}
         </div>
-      </div>
+      </Split>
       <Suspense>
         {isDeleting && automation && (
           <ConfirmDialog

@@ -4,7 +4,8 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
 import { useClient, useMay } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
-import { Icon } from '../../parts/icon.tsx';
+import { Fields, Hint, P, Row } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Simulated } from '../webhooks/simulated.tsx';
 
@@ -32,16 +33,15 @@ export function DryRun({
       setResult(await client.dryRunAutomation({ params: { factoryUid, automationUid: automation.uid }, body }));
     });
   const button = (label: string, body: DryRunRequest) => (
-    <button key={label} type="button" className="btn" disabled={!may || isBusy} onClick={() => void run(body)}>
-      <Icon name="play" small />
+    <Button key={label} icon="play" disabled={!may || isBusy} onClick={() => void run(body)}>
       {label}
-    </button>
+    </Button>
   );
   return (
-    <section className="form" aria-label="Dry run">
+    <Fields as="section" aria-label="Dry run">
       <h2>Dry run</h2>
-      <p className="hint">Shows the run that the saved automation would start now. It starts and stores nothing.</p>
-      <div className="row wrap">
+      <Hint as="p">Shows the run that the saved automation would start now. It starts and stores nothing.</Hint>
+      <Row wrap>
         {source && button('With the event above', source)}
         {(automation.schedules ?? []).map(({ name = '' }) =>
           button(name === '' ? 'At a time of its schedule' : `At a time of ${visibleText(name)}`, {
@@ -49,15 +49,15 @@ export function DryRun({
           }),
         )}
         {source === undefined && automation.schedules === undefined && (
-          <p className="dim">Choose a delivery above, or paste a payload.</p>
+          <P tone="dim">Choose a delivery above, or paste a payload.</P>
         )}
-      </div>
+      </Row>
       <Problem error={error} />
       {result && (
         <div role="status">
           <Simulated start={result} />
         </div>
       )}
-    </section>
+    </Fields>
   );
 }

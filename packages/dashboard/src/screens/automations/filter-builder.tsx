@@ -1,7 +1,11 @@
 import type { TestFilterResponse } from '@runyard/contract/automations/automations';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { type KeyboardEvent, useState } from 'react';
+import { Badge, Fold, Hint, P, Stack } from '../../parts/blocks.tsx';
+import { Button, FindInput, Input } from '../../parts/controls.tsx';
 import { Icon } from '../../parts/icon.tsx';
+import input from '../../parts/input.module.css';
+import styles from './automations.module.css';
 import { type Condition, clashOf, conditions, type FilterRow, readValue } from './filter-rows.ts';
 
 type Check = TestFilterResponse['checks'][number];
@@ -40,23 +44,23 @@ export function FilterBuilder({
   const set = (index: number, row: Partial<FilterRow>) =>
     change(rows.map((each, place) => (place === index ? { ...each, ...row } : each)));
   return (
-    <div className="stack s2">
+    <Stack gap={2}>
       {rows.map((row, index) => {
         const check = checkOf(row, checks);
         const clash = clashOf(rows, index);
         return (
           <div key={index}>
-            <div className="rule">
-              <input
-                className="in mono"
+            <div className={styles.rule}>
+              <Input
+                mono
                 aria-label="Field"
                 placeholder="pull_request.user.login"
                 value={row.path}
                 onChange={({ target }) => set(index, { path: target.value })}
               />
-              <span className="sel">
-                <select
-                  className="in"
+              <span className={input.select}>
+                <Input
+                  as="select"
                   aria-label="Condition"
                   value={row.condition}
                   onChange={({ target }) =>
@@ -68,7 +72,7 @@ export function FilterBuilder({
                       {words[each]}
                     </option>
                   ))}
-                </select>
+                </Input>
                 <Icon name="down" small />
               </span>
               {row.condition === 'in' || row.condition === 'not_in' ? (
@@ -76,34 +80,32 @@ export function FilterBuilder({
               ) : (
                 <span />
               )}
-              <button
-                type="button"
-                className="btn ghost sm icon"
+              <Button
+                kind="ghost"
+                small
+                icon="x"
                 aria-label={`Remove the condition of ${row.path}`}
                 onClick={() => change(rows.filter((_, place) => place !== index))}
-              >
-                <Icon name="x" small />
-              </button>
+              />
               {check ? (
-                <Icon name={check.passed ? 'check' : 'x'} small className={check.passed ? 'okc' : 'badc'} />
+                <Icon name={check.passed ? 'check' : 'x'} small tone={check.passed ? 'good' : 'bad'} />
               ) : (
                 <span />
               )}
             </div>
-            {clash && <p className="small waitc">{clashWords[clash]}</p>}
-            {check && !check.passed && <p className="hint">{visibleText(check.reason)}</p>}
+            {clash && (
+              <P tone="wait" small>
+                {clashWords[clash]}
+              </P>
+            )}
+            {check && !check.passed && <Hint as="p">{visibleText(check.reason)}</Hint>}
           </div>
         );
       })}
-      <button
-        type="button"
-        className="btn sm start"
-        onClick={() => change([...rows, { path: '', condition: 'in', values: [] }])}
-      >
-        <Icon name="plus" small />
+      <Button small icon="plus" start onClick={() => change([...rows, { path: '', condition: 'in', values: [] }])}>
         Condition
-      </button>
-    </div>
+      </Button>
+    </Stack>
   );
 }
 
@@ -121,22 +123,21 @@ function Values({ row, change }: { row: FilterRow; change: (values: FilterRow['v
     } else if (event.key === 'Backspace' && text === '') change(row.values.slice(0, -1));
   };
   return (
-    <span className="vals">
+    <span className={styles.values}>
       {row.values.map((value, index) => (
-        <span key={index} className="tag">
+        <Badge key={index}>
           <code>{visibleText(JSON.stringify(value))}</code>
-          <button
+          <Fold
             type="button"
-            className="fold"
             aria-label={`Remove ${JSON.stringify(value)}`}
             onClick={() => change(row.values.filter((_, place) => place !== index))}
           >
             ×
-          </button>
-        </span>
+          </Fold>
+        </Badge>
       ))}
-      <input
-        className="find-in grow"
+      <FindInput
+        grow
         aria-label="Add a value"
         placeholder={row.values.length === 0 ? 'values' : ''}
         value={text}

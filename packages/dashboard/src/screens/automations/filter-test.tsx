@@ -3,7 +3,9 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
 import { useClient } from '../../api/session.ts';
-import { Checks } from '../../parts/checks.tsx';
+import { Fields, Hint, Stack, Text } from '../../parts/blocks.tsx';
+import { Checks, Verdict, VerdictHead } from '../../parts/checks.tsx';
+import { FieldGroup, Input } from '../../parts/controls.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { JsonView, marksOf } from '../../parts/json-view.tsx';
 import { useKeys } from '../../parts/keys.ts';
@@ -91,14 +93,14 @@ export function FilterTest({
   return (
     <>
       {isWebhook && (
-        <div className="form">
+        <Fields>
           <h2>Would it fire?</h2>
-          <div className="field">
+          <FieldGroup>
             <label htmlFor="stored">Deliveries that came</label>
-            <select
+            <Input
               id="stored"
               ref={choice}
-              className="in"
+              as="select"
               value={deliveryId}
               onChange={({ target }) => setDeliveryId(target.value)}
             >
@@ -114,47 +116,46 @@ export function FilterTest({
                   {`${visibleText(event ?? 'event')}, ${new Date(at).toLocaleString()}`}
                 </option>
               ))}
-            </select>
-          </div>
+            </Input>
+          </FieldGroup>
           {deliveryId === '' && (
-            <div className="field">
+            <FieldGroup>
               <label htmlFor="payload">A payload</label>
-              <textarea
+              <Input
                 id="payload"
-                className="in mono"
+                as="textarea"
+                mono
                 rows={8}
                 placeholder='{"action": "opened"}'
                 value={pasted}
                 aria-invalid={pasted.trim() !== '' && typed === undefined}
                 onChange={({ target }) => setPasted(target.value)}
               />
-              {pasted.trim() !== '' && typed === undefined && <span className="small badc">This is not JSON.</span>}
-            </div>
+              {pasted.trim() !== '' && typed === undefined && (
+                <Text tone="bad" small>
+                  This is not JSON.
+                </Text>
+              )}
+            </FieldGroup>
           )}
           <Problem error={last === undefined ? test.error : undefined} />
           {last !== undefined && webhookUid !== undefined && (
             <LastDeliveries params={{ factoryUid, webhookUid }} filter={filter} count={last} />
           )}
           {result && (
-            <div className="verdict" role="status">
-              <div className="sum">
-                <Icon
-                  name={result.would_trigger ? 'check' : 'x'}
-                  small
-                  className={result.would_trigger ? 'okc' : 'badc'}
-                />
-                <span className="md">
-                  {result.would_trigger ? 'It matches and would start a run' : 'It does not match'}
-                </span>
-              </div>
+            <Verdict role="status">
+              <VerdictHead>
+                <Icon name={result.would_trigger ? 'check' : 'x'} small tone={result.would_trigger ? 'good' : 'bad'} />
+                <Text medium>{result.would_trigger ? 'It matches and would start a run' : 'It does not match'}</Text>
+              </VerdictHead>
               <Checks checks={result.checks} />
-            </div>
+            </Verdict>
           )}
           {payload !== undefined && (
-            <section className="stack s2" aria-label="Fields of the payload">
-              <p className="hint">
+            <Stack as="section" gap={2} aria-label="Fields of the payload">
+              <Hint as="p">
                 Click a value to make it a condition. Blue values meet the conditions; amber values do not.
-              </p>
+              </Hint>
               <JsonView
                 value={payload}
                 marks={marksOf(result?.checks ?? [])}
@@ -166,12 +167,12 @@ export function FilterTest({
                     }
                   : {})}
               />
-            </section>
+            </Stack>
           )}
           {Object.keys(filter).length === 0 && (
-            <p className="hint">Without conditions each event of the webhooks starts a run.</p>
+            <Hint as="p">Without conditions each event of the webhooks starts a run.</Hint>
           )}
-        </div>
+        </Fields>
       )}
       {automation && <DryRun factoryUid={factoryUid} automation={automation} source={source} />}
     </>

@@ -1,8 +1,9 @@
 import type { Automation } from '@runyard/contract/automations/automations';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useClient } from '../../api/session.ts';
+import { Fields, P, Text, TextLink } from '../../parts/blocks.tsx';
+import { CheckList } from '../../parts/checks.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
@@ -27,7 +28,7 @@ interface Row {
 }
 
 const icons = { started: 'check', waiting: 'pause', skipped: 'pause', failed: 'x', 'no match': 'x' } as const;
-const colours = { started: 'okc', waiting: 'waitc', skipped: 'dim', failed: 'badc', 'no match': 'dim' } as const;
+const tones = { started: 'good', waiting: 'wait', skipped: 'dim', failed: 'bad', 'no match': 'dim' } as const;
 
 /** Lists the last deliveries and times about which the automation has decided: the run that started, or why none started. */
 export function History({ factoryUid, automation }: { factoryUid: string; automation: Automation }) {
@@ -70,40 +71,39 @@ export function History({ factoryUid, automation }: { factoryUid: string; automa
     },
   });
   return (
-    <section className="form" aria-label="What fired">
+    <Fields as="section" aria-label="What fired">
       <h2>What fired, and why not</h2>
       <Problem error={error} />
       {data?.length === 0 && (
-        <p className="dim">{`Nothing yet: no time, and none of the last ${mostDeliveries} deliveries of the factory.`}</p>
+        <P tone="dim">{`Nothing yet: no time, and none of the last ${mostDeliveries} deliveries of the factory.`}</P>
       )}
-      <ul className="checks">
+      <CheckList>
         {data?.map(({ id, at, name, delivery, outcome, reason, runId }) => (
           <li key={id}>
-            <Icon name={icons[outcome]} small className={colours[outcome]} />
+            <Icon name={icons[outcome]} small tone={tones[outcome]} />
             <span>
-              <Ago time={at} className="dim small" />{' '}
+              <Ago time={at} tone="dim" small />{' '}
               {delivery ? (
-                <Link
-                  className="link"
+                <TextLink
                   to="/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId"
                   params={{ factoryUid, ...delivery }}
                 >
                   {visibleText(name)}
-                </Link>
+                </TextLink>
               ) : (
                 visibleText(name)
               )}{' '}
-              <span className={colours[outcome]}>{outcome}</span>{' '}
+              <Text tone={tones[outcome]}>{outcome}</Text>{' '}
               {runId !== undefined && (
-                <Link className="link mono" to="/runs/$runId" params={{ runId }}>
+                <TextLink mono to="/runs/$runId" params={{ runId }}>
                   {runId.slice(0, 8)}
-                </Link>
+                </TextLink>
               )}
-              {runId === undefined && reason !== undefined && <span className="mut">{visibleText(reason)}</span>}
+              {runId === undefined && reason !== undefined && <Text tone="muted">{visibleText(reason)}</Text>}
             </span>
           </li>
         ))}
-      </ul>
-    </section>
+      </CheckList>
+    </Fields>
   );
 }

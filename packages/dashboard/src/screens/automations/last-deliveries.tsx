@@ -2,9 +2,11 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useClient } from '../../api/session.ts';
-import { Checks } from '../../parts/checks.tsx';
+import { P, Stack } from '../../parts/blocks.tsx';
+import { Checks, Verdict, VerdictHead } from '../../parts/checks.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
+import { look } from '../../parts/look.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 
@@ -35,28 +37,28 @@ export function LastDeliveries({
   });
   if (error) return <Problem error={error} />;
   if (data === undefined) return null;
-  if (data.compared === 0) return <p className="dim">The webhook has no stored payload yet.</p>;
+  if (data.compared === 0) return <P tone="dim">The webhook has no stored payload yet.</P>;
   return (
-    <div className="stack s2">
-      <p className="md" role="status">
+    <Stack gap={2}>
+      <P medium role="status">
         {`${data.matched} of the last ${countText(data.compared, 'delivery', 'deliveries')} match`}
-      </p>
+      </P>
       {data.deliveries.map(({ delivery_id: id, event, received_at: at, would_trigger: matches, checks }) => (
-        <div key={id} className="verdict">
-          <div className="sum">
-            <Icon name={matches ? 'check' : 'x'} small className={matches ? 'okc' : 'dim'} />
+        <Verdict key={id}>
+          <VerdictHead>
+            <Icon name={matches ? 'check' : 'x'} small tone={matches ? 'good' : 'dim'} />
             <Link
-              className="grow cut"
+              className={look({ grow: true, cut: true })}
               to="/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId"
               params={{ ...params, deliveryId: id }}
             >
               {visibleText(event ?? id)}
             </Link>
-            <Ago time={at} className="dim small" />
-          </div>
+            <Ago time={at} tone="dim" small />
+          </VerdictHead>
           {checks.length > 0 && <Checks checks={checks} />}
-        </div>
+        </Verdict>
       ))}
-    </div>
+    </Stack>
   );
 }

@@ -4,8 +4,11 @@ import { useQuery } from '@tanstack/react-query';
 import { useEnvironments } from '../../api/lists.ts';
 import { useClient } from '../../api/session.ts';
 import { useUsableModels } from '../../api/usable-models.ts';
+import { Two } from '../../parts/blocks.tsx';
 import { ExecutorField, takeOverOf } from '../../parts/executor-field.tsx';
 import { memberOf, SelectField, TextField, textOf } from '../../parts/form.tsx';
+import { LimitFields, withLimits } from '../../parts/limit-fields.tsx';
+import { NotifyField } from '../../parts/notify-field.tsx';
 
 type Option = readonly [value: string, words: string];
 
@@ -34,7 +37,7 @@ export function StartFields({ factoryUid, automation }: { factoryUid: string; au
         defaultValue={agent ?? ''}
         options={withCurrent([['', 'the foreman'], ...agents], agent)}
       />
-      <div className="two">
+      <Two>
         <SelectField
           label="Model"
           path="config.model_id"
@@ -61,8 +64,8 @@ export function StartFields({ factoryUid, automation }: { factoryUid: string; au
             config?.environment_id,
           )}
         />
-      </div>
-      <div className="two">
+      </Two>
+      <Two>
         <SelectField
           label="While a run is live"
           path="overlap"
@@ -72,12 +75,14 @@ export function StartFields({ factoryUid, automation }: { factoryUid: string; au
         <TextField
           label="Only runs with the same"
           path="concurrency_key"
-          className="mono"
+          mono
           placeholder="data.id"
           defaultValue={group}
           hint="Field of the payload. Empty: all runs of the automation count."
         />
-      </div>
+      </Two>
+      <LimitFields path="config" config={config} />
+      <NotifyField rules={automation?.notify} />
       <ExecutorField executor={executor} />
     </>
   );
@@ -101,7 +106,7 @@ export function startOf(data: FormData, stored: Automation['config']) {
   const model = textOf(data, 'config.model_id');
   const environment = textOf(data, 'config.environment_id');
   const config = {
-    ...others,
+    ...withLimits(data, 'config', others),
     ...(model === undefined ? {} : { model_id: model }),
     ...(environment === undefined ? {} : { environment_id: environment }),
   };

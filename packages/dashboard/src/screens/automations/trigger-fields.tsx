@@ -1,8 +1,9 @@
 import type { TestFilterResponse } from '@runyard/contract/automations/automations';
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { visibleText } from '@runyard/contract/wire/visible';
+import { Hint, P, Row, Stack, Text, Two } from '../../parts/blocks.tsx';
+import { Button, Check, FieldGroup, Input } from '../../parts/controls.tsx';
 import { useFault } from '../../parts/form.tsx';
-import { Icon } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { CronWords } from '../schedules/cron-words.tsx';
 import { FilterBuilder } from './filter-builder.tsx';
@@ -28,36 +29,29 @@ export function TriggerFields({
 }) {
   const fault = useFault(`triggers.${index}.*`);
   return (
-    <section className="field" aria-label={`Trigger ${index + 1}`}>
-      <div className="row">
-        <span className="lab grow">{headings[draft.kind]}</span>
-        {remove && (
-          <button
-            type="button"
-            className="btn ghost sm icon"
-            aria-label={`Remove trigger ${index + 1}`}
-            onClick={remove}
-          >
-            <Icon name="x" small />
-          </button>
-        )}
-      </div>
+    <FieldGroup as="section" aria-label={`Trigger ${index + 1}`}>
+      <Row>
+        <Text medium grow>
+          {headings[draft.kind]}
+        </Text>
+        {remove && <Button kind="ghost" small icon="x" aria-label={`Remove trigger ${index + 1}`} onClick={remove} />}
+      </Row>
       {draft.kind === 'webhook' && <WebhookFields draft={draft} webhooks={webhooks} checks={checks} change={change} />}
       {draft.kind === 'schedule' && <TimesFields times={draft.times} change={(times) => change({ ...draft, times })} />}
       {draft.kind === 'kept' && (
         <details>
-          <summary className="dim small">
+          <Text as="summary" tone="dim" small>
             {visibleText(`${draft.before.provider} ${draft.before.event}`)}. It stays as it is
-          </summary>
+          </Text>
           <JsonView value={draft.before} />
         </details>
       )}
       {fault && (
-        <p className="small badc" role="alert">
+        <P tone="bad" small role="alert">
           {visibleText(fault.message)}
-        </p>
+        </P>
       )}
-    </section>
+    </FieldGroup>
   );
 }
 
@@ -81,12 +75,11 @@ function WebhookFields({
   const { webhookIds, rows } = draft;
   return (
     <>
-      {webhooks?.length === 0 && <p className="hint">The factory has no webhook yet. Create one first.</p>}
+      {webhooks?.length === 0 && <Hint as="p">The factory has no webhook yet. Create one first.</Hint>}
       {webhooks?.map(({ uid, name }) => (
-        <label key={uid} className="row">
-          <input
+        <Row key={uid} as="label">
+          <Check
             type="checkbox"
-            className="check"
             checked={webhookIds.includes(uid)}
             onChange={({ target }) =>
               change({
@@ -96,14 +89,14 @@ function WebhookFields({
             }
           />
           {visibleText(name)}
-        </label>
+        </Row>
       ))}
-      <span className="lab">and its payload meets all of these</span>
+      <Text medium>and its payload meets all of these</Text>
       {rows ? (
         <FilterBuilder rows={rows} checks={checks} change={(next) => change({ ...draft, rows: next })} />
       ) : (
         <>
-          <p className="hint">Rows cannot show this filter. It stays as it is; change it with the API or in files.</p>
+          <Hint as="p">Rows cannot show this filter. It stays as it is; change it with the API or in files.</Hint>
           <JsonView value={draft.before.filter?.payload} />
         </>
       )}
@@ -113,27 +106,29 @@ function WebhookFields({
 
 function TimesFields({ times, change }: { times: Times; change: (times: Times) => void }) {
   const field = (label: string, name: keyof Times, placeholder: string) => (
-    <label>
-      <span className="small mut">{label}</span>
-      <input
-        className="in mono"
+    <Stack as="label" gap={1}>
+      <Text tone="muted" small>
+        {label}
+      </Text>
+      <Input
+        mono
         value={times[name] ?? ''}
         placeholder={placeholder}
         spellCheck={false}
         onChange={({ target }) => change({ ...times, [name]: target.value })}
       />
-    </label>
+    </Stack>
   );
   return (
     <>
-      <div className="two">
+      <Two>
         {field('Five fields, or @every 90m', 'cron', '0 9 * * MON-FRI')}
         {field('Time zone', 'timezone', 'UTC')}
-      </div>
+      </Two>
       {field('Name of these times, if there are several', 'name', 'none')}
-      <p className="small mut">
+      <P tone="muted" small>
         <CronWords cron={times.cron} timezone={times.timezone} />
-      </p>
+      </P>
     </>
   );
 }

@@ -8,6 +8,8 @@ import { statusOf } from '../../api/problem.ts';
 import { useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf, type Search } from '../../frame/search.ts';
+import { P, Row, Stack } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
@@ -98,45 +100,38 @@ export function CommandLineScreen() {
   if (query === null)
     return (
       <Page title="Sign in the command line">
-        <div className="pad stack">
+        <Stack pad>
           <p>This address is not complete. Start again with the command:</p>
           <CommandBlock command="bin/runyard login" />
-        </div>
+        </Stack>
       </Page>
     );
   return (
     <Page title="Sign in the command line">
-      <div className="pad stack prose">
+      <Stack pad>
         <p>
           The command line on <b>{visible(query.name)}</b> asks for a key with which it acts as <b>{nameOf(person)}</b>{' '}
           in {visibleText(team.name)} and your other teams. The key ends after 90 days, with{' '}
           <code>bin/runyard logout</code>, or when you leave the team.
         </p>
-        <p className="mut">
+        <P tone="muted">
           Allow this only if you have just run <code>bin/runyard login</code> there yourself, and it shows the same
           fingerprint as this page:
-        </p>
-        <p className="mono">{fingerprint ?? '…'}</p>
+        </P>
+        <P mono>{fingerprint ?? '…'}</P>
         <Problem error={error} />
         {statusOf(error) === 403 && (
-          <button type="button" className="btn start" onClick={() => void signInAgain()}>
+          <Button start onClick={() => void signInAgain()}>
             Sign in again
-          </button>
+          </Button>
         )}
         {code === undefined ? (
-          <div className="row">
-            <button
-              type="button"
-              className="btn pri"
-              disabled={isBusy || fingerprint === undefined}
-              onClick={() => void allow(query)}
-            >
+          <Row>
+            <Button kind="primary" disabled={isBusy || fingerprint === undefined} onClick={() => void allow(query)}>
               Allow
-            </button>
-            <button type="button" className="btn" onClick={() => void navigate({ to: '/runs' })}>
-              Do not allow
-            </button>
-          </div>
+            </Button>
+            <Button onClick={() => void navigate({ to: '/runs' })}>Do not allow</Button>
+          </Row>
         ) : (
           <>
             <p>
@@ -145,7 +140,7 @@ export function CommandLineScreen() {
             <CommandBlock command={code} what="Copy code" />
           </>
         )}
-      </div>
+      </Stack>
     </Page>
   );
 }

@@ -6,6 +6,8 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
+import { P, Row, Stack, Text } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { CommandBlock, CopyButton } from '../../parts/copy.tsx';
 import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/form.tsx';
@@ -13,6 +15,7 @@ import { FormDialog } from '../../parts/form-dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf, Person } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 
 type Leaving =
@@ -39,78 +42,72 @@ export function EnvironmentGuests({ environment }: { environment: Environment })
     });
   };
   return (
-    <section className="stack s2" aria-label="Guests">
-      <div className="row">
-        <div className="grow">
+    <Stack as="section" gap={2} aria-label="Guests">
+      <Row>
+        <Text as="div" grow>
           <h2>Guests of other teams</h2>
-          <p className="mut">They start runs of their own team in it, with none of its secrets, and change nothing.</p>
-        </div>
-        <button type="button" className="btn" onClick={() => (isShared ? setLeaving({ kind: 'link' }) : void share())}>
+          <P tone="muted">They start runs of their own team in it, with none of its secrets, and change nothing.</P>
+        </Text>
+        <Button onClick={() => (isShared ? setLeaving({ kind: 'link' }) : void share())}>
           {isShared ? 'End sharing…' : 'Share by link'}
-        </button>
-        <button type="button" className="btn" onClick={() => setInviting(true)}>
-          Invite…
-        </button>
-      </div>
+        </Button>
+        <Button onClick={() => setInviting(true)}>Invite…</Button>
+      </Row>
       <Problem error={error} />
       {isShared && (
         <>
-          <p className="mut">Every person with this link may use it, with a personal key:</p>
+          <P tone="muted">Every person with this link may use it, with a personal key:</P>
           <CommandBlock command={`${location.origin}/environments/${uid}`} what="Copy link" />
         </>
       )}
       <Loaded query={guests} rows={1}>
         {({ guests: list, invitations }) =>
           list.length + invitations.length === 0 ? (
-            <p className="dim">None.</p>
+            <P tone="dim">None.</P>
           ) : (
-            <div className="card">
-              <table className="tbl in-card" aria-label="Guests and invitations">
-                <tbody>
-                  {list.map(({ user, granted_at: granted }) => (
-                    <tr key={user.uid}>
-                      <td>
-                        <Person profile={user} />
-                      </td>
-                      <td className="w200 mut">
-                        guest since <Ago time={granted} />
-                      </td>
-                      <td className="w140">
-                        <button
-                          type="button"
-                          className="btn sm dan"
-                          aria-label={`Remove ${nameOf(user)}`}
-                          onClick={() => setLeaving({ kind: 'guest', user })}
-                        >
-                          Remove…
-                        </button>
-                      </td>
-                    </tr>
-                  ))}
-                  {invitations.map((invitation) => (
-                    <tr key={invitation.id}>
-                      <td>{addressOf(invitation)}</td>
-                      <td className="w200 dim">
-                        invited, ends <Ago time={invitation.expires_at} />
-                      </td>
-                      <td className="w140">
-                        <span className="row">
-                          <CopyButton text={invitation.id} what="Copy the id of the invitation" />
-                          <button
-                            type="button"
-                            className="btn sm dan"
-                            aria-label={`Withdraw the invitation of ${addressOf(invitation)}`}
-                            onClick={() => setLeaving({ kind: 'invitation', invitation })}
-                          >
-                            Withdraw…
-                          </button>
-                        </span>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table aria-label="Guests and invitations">
+              {list.map(({ user, granted_at: granted }) => (
+                <tr key={user.uid}>
+                  <td>
+                    <Person profile={user} />
+                  </td>
+                  <Cell tone="muted" style={{ width: 200 }}>
+                    guest since <Ago time={granted} />
+                  </Cell>
+                  <Cell style={{ width: 140 }}>
+                    <Button
+                      kind="danger"
+                      small
+                      aria-label={`Remove ${nameOf(user)}`}
+                      onClick={() => setLeaving({ kind: 'guest', user })}
+                    >
+                      Remove…
+                    </Button>
+                  </Cell>
+                </tr>
+              ))}
+              {invitations.map((invitation) => (
+                <tr key={invitation.id}>
+                  <td>{addressOf(invitation)}</td>
+                  <Cell tone="dim" style={{ width: 200 }}>
+                    invited, ends <Ago time={invitation.expires_at} />
+                  </Cell>
+                  <Cell style={{ width: 140 }}>
+                    <Row as="span">
+                      <CopyButton text={invitation.id} what="Copy the id of the invitation" />
+                      <Button
+                        kind="danger"
+                        small
+                        aria-label={`Withdraw the invitation of ${addressOf(invitation)}`}
+                        onClick={() => setLeaving({ kind: 'invitation', invitation })}
+                      >
+                        Withdraw…
+                      </Button>
+                    </Row>
+                  </Cell>
+                </tr>
+              ))}
+            </Table>
           )
         }
       </Loaded>
@@ -164,7 +161,7 @@ export function EnvironmentGuests({ environment }: { environment: Environment })
               : 'Runs that the guest started and that are not set up yet fail with resource_not_found.'}
         </ConfirmDialog>
       )}
-    </section>
+    </Stack>
   );
 }
 

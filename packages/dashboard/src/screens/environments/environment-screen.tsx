@@ -1,32 +1,32 @@
-import { usualProtectedBranches } from '@runyard/contract/environments/protected-branches';
+import type { Environment } from '@runyard/contract/environments/environments';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
-import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
-import { NotFound } from '../../frame/not-found.tsx';
+import { DetailPage } from '../../frame/detail-page.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
-import { SkeletonRows } from '../../parts/empty.tsx';
-import { Fact } from '../../parts/fact.tsx';
+import { Content, Note, P, Row, Stack, TextLink } from '../../parts/blocks.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
+import { look } from '../../parts/look.ts';
 import { MoreMenu } from '../../parts/more-menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
+import { EnvironmentFacts } from './environment-facts.tsx';
 import { EnvironmentForm } from './environment-form.tsx';
 import { EnvironmentGuests } from './environment-guests.tsx';
-import styles from './environments.module.css';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 
 const route = getRouteApi('/shell/environments/$uid');
 
 const Crumb = () => (
-  <Link to="/environments" className="hide-m">
+  <Link to="/environments" className={look({ notNarrow: true })}>
     Environments
   </Link>
 );
@@ -37,62 +37,33 @@ const testPrompt = 'The setup of this environment worked.\n\n```sh\npwd; ls\n```
 /** Shows one environment: its content, the result of its setup, its network, and its users. */
 export function EnvironmentScreen() {
   const { uid } = route.useParams();
-  const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;
   const client = useClient();
-  const { team } = useSession();
-  const may = useMay('member');
-  const navigate = useNavigate();
-  const queries = useQueryClient();
-  const [isDeleting, setDeleting] = useState(false);
-  const { error, attempt } = useAttempts();
-  const params = { uid };
   const environment = useQuery({
     queryKey: ['environment', uid],
-    queryFn: async () => await client.getEnvironment({ params }),
+    queryFn: async () => await client.getEnvironment({ params: { uid } }),
   });
-  const runs = useQuery({
-    queryKey: ['environment', uid, 'runs'],
-    queryFn: async () => (await client.listRuns({ query: { environment_id: uid, view: 'summary', limit: 10 } })).runs,
-    refetchInterval: 10_000,
-  });
+  return (
+    <DetailPage what="environment" crumbs={<Crumb />} query={environment}>
+      {(data) => <EnvironmentPage key={uid} environment={data} />}
+    </DetailPage>
+  );
+}
+
+function EnvironmentPage({ environment }: { environment: Environment }) {
+  const { uid, config } = environment;
+  const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;
+  const { team } = useSession();
+  const may = useMay('member');
   const mayManage = useMay('admin');
+  const navigate = useNavigate();
+  const [isDeleting, setDeleting] = useState(false);
+  const { error, test } = useTest(environment);
   const edit = (isOpen: boolean) =>
-    void navigate({ to: '/environments/$uid', params, search: isOpen ? { edit: 'true' } : {} });
-  const test = async () => {
-    await attempt(async () => {
-      const run = await client.createRun({
-        body: {
-          prompt: testPrompt,
-          title: `Test of the setup of ${environment.data?.config.name ?? uid}`,
-          config: { environment_id: uid, model_id: 'runbook', refresh_environment: true, idle_timeout_minutes: 0 },
-        },
-        headers: { 'x-oz-api-source': 'WEB_APP' },
-      });
-      await navigate({ to: '/runs/$runId', params: { runId: run.run_id } });
-    });
-  };
+    void navigate({ to: '/environments/$uid', params: { uid }, search: isOpen ? { edit: 'true' } : {} });
   useKeys([
     { key: 'e', does: 'Edit the environment', run: () => may && edit(true) },
     { key: 't', does: 'Test the setup', run: () => may && void test() },
   ]);
-  const { data } = environment;
-  if (statusOf(environment.error) === 404)
-    return (
-      <Page title="Environment" crumbs={<Crumb />}>
-        <NotFound what="environment" />
-      </Page>
-    );
-  if (data === undefined)
-    return (
-      <Page title="Environment" crumbs={<Crumb />}>
-        {environment.error ? <Problem error={environment.error} /> : <SkeletonRows />}
-      </Page>
-    );
-  const { config } = data;
-  const reachable = [
-    ...(config.network?.presets ?? []).map((name) => `registries of ${name}`),
-    ...(config.network?.allowed_hosts ?? []),
-  ];
   return (
     <Page
       title={config.name ?? uid}
@@ -106,152 +77,110 @@ export function EnvironmentScreen() {
           <RoleButton needs="member" run={() => edit(!isEditing)}>
             Edit <kbd>E</kbd>
           </RoleButton>
-          <RoleButton needs="member" className="btn dan" run={() => setDeleting(true)}>
+          <RoleButton needs="member" kind="danger" run={() => setDeleting(true)}>
             Delete…
           </RoleButton>
-          <MoreMenu path={`/agent/environments/${data.uid}`} />
+          <MoreMenu path={`/agent/environments/${uid}`} />
         </>
       }
     >
-      <div className="wide">
+      <Content>
         <Problem error={error} />
-        {isEditing && <EnvironmentForm environment={data} close={() => edit(false)} />}
-        {data.setup_failed && (
-          <div className="note bad">
+        {isEditing && <EnvironmentForm environment={environment} close={() => edit(false)} />}
+        {environment.setup_failed && (
+          <Note tone="bad">
             <Icon name="warn" />
             <span>
               The latest run failed before its agent could begin. Open it below: it shows the step that failed.
             </span>
-          </div>
+          </Note>
         )}
-        <dl className="kv far">
-          <Fact name="What it is for">{config.description && visibleText(config.description)}</Fact>
-          <Fact name="Repositories">
-            {(config.github_repos ?? []).length > 0 && (
-              <span className="mono">
-                {visibleText((config.github_repos ?? []).map(({ owner, repo }) => `${owner}/${repo}`).join(', '))}
-              </span>
-            )}
-          </Fact>
-          <Fact name="Setup">
-            {(config.setup_commands ?? []).length > 0 && (
-              <ol className={`mono ${styles.setup}`}>
-                {config.setup_commands?.map((command, index) => (
-                  <li key={index}>{visibleText(command)}</li>
-                ))}
-              </ol>
-            )}
-          </Fact>
-          <Fact name="Services">
-            <Lines
-              of={(config.services ?? []).map(
-                ({ name, image, command, port, ready }) =>
-                  `${name}${port === undefined ? '' : ` on port ${port}`}: ${[image && `image ${image}`, command].filter(Boolean).join(', ')}${ready === undefined ? '' : `, ready after ${ready}`}`,
-              )}
-            />
-          </Fact>
-          <Fact name="Container image">{config.docker_image && <code>{visibleText(config.docker_image)}</code>}</Fact>
-          <Fact name="System">{config.system}</Fact>
-          <Fact name="Folder">{config.working_directory && <code>{visibleText(config.working_directory)}</code>}</Fact>
-          <Fact name="May reach">
-            {reachable.length === 0 ? (
-              'only the gateway of the service: models, git and managed MCP servers'
-            ) : (
-              <span className="mono">{visibleText(reachable.join(', '))}</span>
-            )}
-          </Fact>
-          <Fact name="Variables">
-            <Lines of={Object.entries(config.variables ?? {}).map(([name, value]) => `${name}=${value}`)} />
-          </Fact>
-          <Fact name="Secrets">
-            <Lines
-              of={(config.secrets ?? []).map(
-                ({ name, variable = name, as, phase }) =>
-                  `${name}${variable === name ? '' : ` in ${variable}`}${as === 'file' ? ', as a file' : ''}${phase === 'setup' ? ', only for the setup' : ''}`,
-              )}
-            />
-          </Fact>
-          <Fact name="Limits">
-            <Lines
-              of={Object.entries(config.limits ?? {}).map(
-                ([name, value]) => `${name.replace('_mb', ', MB')}: ${value}`,
-              )}
-            />
-          </Fact>
-          <Fact name="Protected">
-            <span className="mono">
-              {visibleText(
-                (config.protected_branches ?? usualProtectedBranches(config.github_repos ?? [])).join(', '),
-              ) || 'no branch: runs may push to all'}
-            </span>
-          </Fact>
-          <Fact name="Provider tools">
-            {(config.provider_tools ?? []).map((name) => name.replaceAll('_', ' ')).join(', ')}
-          </Fact>
-          <Fact name="Failed setup">
-            {config.failure_session_retention_minutes !== undefined &&
-              `its sandbox waits ${config.failure_session_retention_minutes} min for messages`}
-          </Fact>
-          <Fact name="Last changed">
-            <Ago time={data.last_updated} />{' '}
-            {data.last_editor && `by ${visibleText(data.last_editor.display_name ?? data.last_editor.uid)}`}
-          </Fact>
-        </dl>
-        <section className="stack s2">
-          <h2 className="row">
-            Latest runs
-            <Link className="link small right" to="/runs" search={{ environment_id: uid }}>
-              All its runs
-            </Link>
-          </h2>
-          {runs.data?.length === 0 && <p className="dim">None yet. Test the setup to see whether it works.</p>}
-          {runs.data !== undefined && runs.data.length > 0 && (
-            <div className="card">
-              <table className="tbl in-card">
-                <tbody>
-                  {runs.data.map((run) => (
-                    <tr key={run.run_id}>
-                      <td className="w120">
-                        <StateBadge state={run.state} />
-                      </td>
-                      <td>
-                        <Link to="/runs/$runId" params={{ runId: run.run_id }}>
-                          {visibleText(run.title)}
-                        </Link>
-                      </td>
-                      <td className="num w120">
-                        <Ago time={run.updated_at} />
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
-          )}
-        </section>
-        {mayManage && data.scope?.uid === team.uid && <EnvironmentGuests environment={data} />}
-      </div>
-      <Suspense>
-        {isDeleting && (
-          <ConfirmDialog
-            title={`Delete ${config.name ?? uid}?`}
-            action="Delete the environment"
-            run={async () => {
-              await client.deleteEnvironment({ params });
-              await queries.invalidateQueries({ queryKey: ['environments', team.uid] });
-              await navigate({ to: '/environments' });
-            }}
-            close={() => setDeleting(false)}
-          >
-            Schedules and automations that name it start no more runs. Runs that exist stay.
-          </ConfirmDialog>
-        )}
-      </Suspense>
+        <EnvironmentFacts environment={environment} />
+        <LatestRuns uid={uid} />
+        {mayManage && environment.scope?.uid === team.uid && <EnvironmentGuests environment={environment} />}
+      </Content>
+      <Suspense>{isDeleting && <DeleteDialog environment={environment} close={() => setDeleting(false)} />}</Suspense>
     </Page>
   );
 }
 
-/** Shows short texts, one on each line. */
-const Lines = ({ of: texts }: { of: readonly string[] }) => (
-  <span className={`mono ${styles.lines}`}>{texts.length === 0 ? 'none' : visibleText(texts.join('\n'))}</span>
-);
+/** Returns a function that starts a run which only tests the setup, and opens it. */
+function useTest({ uid, config }: Environment) {
+  const client = useClient();
+  const navigate = useNavigate();
+  const { error, attempt } = useAttempts();
+  const test = async () => {
+    await attempt(async () => {
+      const run = await client.createRun({
+        body: {
+          prompt: testPrompt,
+          title: `Test of the setup of ${config.name ?? uid}`,
+          config: { environment_id: uid, model_id: 'runbook', refresh_environment: true, idle_timeout_minutes: 0 },
+        },
+        headers: { 'x-oz-api-source': 'WEB_APP' },
+      });
+      await navigate({ to: '/runs/$runId', params: { runId: run.run_id } });
+    });
+  };
+  return { error, test };
+}
+
+function LatestRuns({ uid }: { uid: string }) {
+  const client = useClient();
+  const { data: runs = [], isSuccess } = useQuery({
+    queryKey: ['environment', uid, 'runs'],
+    queryFn: async () => (await client.listRuns({ query: { environment_id: uid, view: 'summary', limit: 10 } })).runs,
+    refetchInterval: 10_000,
+  });
+  return (
+    <Stack as="section" gap={2}>
+      <Row as="h2">
+        Latest runs
+        <TextLink small right to="/runs" search={{ environment_id: uid }}>
+          All its runs
+        </TextLink>
+      </Row>
+      {isSuccess && runs.length === 0 && <P tone="dim">None yet. Test the setup to see whether it works.</P>}
+      {runs.length > 0 && (
+        <Table>
+          {runs.map((run) => (
+            <tr key={run.run_id}>
+              <Cell style={{ width: 120 }}>
+                <StateBadge state={run.state} />
+              </Cell>
+              <td>
+                <Link to="/runs/$runId" params={{ runId: run.run_id }}>
+                  {visibleText(run.title)}
+                </Link>
+              </td>
+              <Cell number style={{ width: 120 }}>
+                <Ago time={run.updated_at} />
+              </Cell>
+            </tr>
+          ))}
+        </Table>
+      )}
+    </Stack>
+  );
+}
+
+function DeleteDialog({ environment: { uid, config }, close }: { environment: Environment; close: () => void }) {
+  const client = useClient();
+  const { team } = useSession();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  return (
+    <ConfirmDialog
+      title={`Delete ${config.name ?? uid}?`}
+      action="Delete the environment"
+      run={async () => {
+        await client.deleteEnvironment({ params: { uid } });
+        await queries.invalidateQueries({ queryKey: ['environments', team.uid] });
+        await navigate({ to: '/environments' });
+      }}
+      close={close}
+    >
+      Schedules and automations that name it start no more runs. Runs that exist stay.
+    </ConfirmDialog>
+  );
+}

@@ -2,14 +2,18 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useClient, useSession } from '../../api/session.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
+import { Pad, Text } from '../../parts/blocks.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Find, hasWords, NothingFound } from '../../parts/find.tsx';
-import { Icon, StateBadge } from '../../parts/icon.tsx';
+import { StateBadge } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
+import { look } from '../../parts/look.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleLink } from '../../parts/role-button.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { EnvironmentForm } from './environment-form.tsx';
 
@@ -20,6 +24,9 @@ export function EnvironmentsScreen() {
   const client = useClient();
   const { team } = useSession();
   const navigate = useNavigate();
+  const may = useMay('member');
+  const create = () => may && void navigate({ to: '/environments', search: { new: 'true' } });
+  useKeys([{ key: 'c', does: 'New environment', run: create }]);
   const [words, setWords] = useState('');
   const isNew = oneOf(route.useSearch({ select: (search) => search.new })) !== undefined;
   const { data, error, refetch } = useQuery({
@@ -33,22 +40,21 @@ export function EnvironmentsScreen() {
       actions={
         <>
           <Find words={words} change={setWords} />
-          <RoleLink needs="member" className="btn pri" to="/environments" search={{ new: 'true' }}>
-            <Icon name="plus" small />
+          <RoleLink needs="member" kind="primary" icon="plus" to="/environments" search={{ new: 'true' }}>
             New environment
           </RoleLink>
         </>
       }
     >
       {isNew && (
-        <div className="pad">
+        <Pad>
           <EnvironmentForm close={() => void navigate({ to: '/environments', search: {} })} />
-        </div>
+        </Pad>
       )}
       {error ? (
-        <div className="pad">
+        <Pad>
           <Problem error={error} onRetry={() => void refetch()} />
-        </div>
+        </Pad>
       ) : data === undefined ? (
         <SkeletonRows />
       ) : data.length === 0 && !isNew ? (
@@ -61,51 +67,49 @@ export function EnvironmentsScreen() {
         </Empty>
       ) : (
         <>
-          <table className="tbl">
-            <thead>
-              <tr>
-                <th className="w230">Environment</th>
-                <th>Repositories</th>
-                <th className="w160">Setup</th>
-                <th className="w230">Latest run</th>
-                <th className="w120">Changed</th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map(({ uid, config, setup_failed: failed, last_task_created: run, last_updated: changed }) => (
-                <tr key={uid}>
-                  <td>
-                    <Link className="md" to="/environments/$uid" params={{ uid }}>
-                      {visibleText(config.name ?? uid)}
+          <Table
+            bare
+            columns={[
+              { name: 'Environment', width: 230 },
+              { name: 'Repositories' },
+              { name: 'Setup', width: 160 },
+              { name: 'Latest run', width: 230 },
+              { name: 'Changed', width: 120 },
+            ]}
+          >
+            {shown.map(({ uid, config, setup_failed: failed, last_task_created: run, last_updated: changed }) => (
+              <tr key={uid}>
+                <td>
+                  <Link className={look({ medium: true })} to="/environments/$uid" params={{ uid }}>
+                    {visibleText(config.name ?? uid)}
+                  </Link>
+                </td>
+                <Cell mono>
+                  {visibleText((config.github_repos ?? []).map(({ owner, repo }) => `${owner}/${repo}`).join(', '))}
+                </Cell>
+                <td>
+                  {failed ? (
+                    <Text tone="bad">failed last time</Text>
+                  ) : run ? (
+                    <Text tone="good">works</Text>
+                  ) : (
+                    <Text tone="dim">not tried</Text>
+                  )}
+                </td>
+                <td>
+                  {run && (
+                    <Link to="/runs/$runId" params={{ runId: run.id }} className={look({ row: true })}>
+                      <StateBadge state={run.state} />
+                      <Text cut>{visibleText(run.title)}</Text>
                     </Link>
-                  </td>
-                  <td className="mono">
-                    {visibleText((config.github_repos ?? []).map(({ owner, repo }) => `${owner}/${repo}`).join(', '))}
-                  </td>
-                  <td>
-                    {failed ? (
-                      <span className="badc">failed last time</span>
-                    ) : run ? (
-                      <span className="okc">works</span>
-                    ) : (
-                      <span className="dim">not tried</span>
-                    )}
-                  </td>
-                  <td>
-                    {run && (
-                      <Link to="/runs/$runId" params={{ runId: run.id }} className="row">
-                        <StateBadge state={run.state} />
-                        <span className="cut">{visibleText(run.title)}</span>
-                      </Link>
-                    )}
-                  </td>
-                  <td>
-                    <Ago time={changed} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+                  )}
+                </td>
+                <td>
+                  <Ago time={changed} />
+                </td>
+              </tr>
+            ))}
+          </Table>
           <NothingFound words={words} found={shown.length} />
         </>
       )}

@@ -1,8 +1,10 @@
 import type { SecretReference } from '@runyard/contract/secrets/secrets';
 import { useId } from 'react';
 import { useSecrets } from '../../api/lists.ts';
-import { FaultText, useFault } from '../../parts/form.tsx';
-import { Icon } from '../../parts/icon.tsx';
+import { Hint } from '../../parts/blocks.tsx';
+import { Button, Input } from '../../parts/controls.tsx';
+import { FaultText } from '../../parts/fault-text.tsx';
+import { useFault } from '../../parts/form.tsx';
 import styles from '../../parts/rows.module.css';
 
 /** Returns the references without those whose name is still empty. */
@@ -41,11 +43,10 @@ export function SecretRows({
           <option key={name} value={name} />
         ))}
       </datalist>
-      <button type="button" className="btn sm start" onClick={() => set([...secrets, { name: '' }])}>
-        <Icon name="plus" small />
+      <Button small icon="plus" start onClick={() => set([...secrets, { name: '' }])}>
         Add secret
-      </button>
-      <span className="hint">Secrets of the team. A run gets only the secrets that its creator has the right to</span>
+      </Button>
+      <Hint>Secrets of the team. A run gets only the secrets that its creator has the right to</Hint>
     </fieldset>
   );
 }
@@ -79,9 +80,9 @@ function SecretRow({
   return (
     <>
       <div className={styles.quadruple}>
-        <input
+        <Input
           id={id}
-          className="in mono"
+          mono
           list={list}
           aria-label={`secret ${number}`}
           aria-invalid={fault === undefined ? undefined : true}
@@ -92,8 +93,8 @@ function SecretRow({
           value={secret.name}
           onChange={({ target }) => set({ ...secret, name: target.value })}
         />
-        <input
-          className="in mono"
+        <Input
+          mono
           aria-label={`variable of secret ${number}`}
           placeholder={secret.name || 'variable'}
           autoComplete="off"
@@ -101,27 +102,25 @@ function SecretRow({
           value={secret.variable ?? ''}
           onChange={({ target }) => set({ ...secret, variable: target.value })}
         />
-        <select
-          className="in"
+        <Input
+          as="select"
           aria-label={`form of secret ${number}`}
           value={secret.as ?? 'variable'}
           onChange={({ target }) => set({ ...secret, as: target.value as 'variable' | 'file' })}
         >
           <option value="variable">its value</option>
           <option value="file">path of a file</option>
-        </select>
-        <select
-          className="in"
+        </Input>
+        <Input
+          as="select"
           aria-label={`programs that get secret ${number}`}
           value={secret.phase ?? 'run'}
           onChange={({ target }) => set({ ...secret, phase: target.value === 'setup' ? 'setup' : undefined })}
         >
           <option value="run">setup and agent</option>
           <option value="setup">only the setup</option>
-        </select>
-        <button type="button" className="btn ghost icon" aria-label={`Remove secret ${number}`} onClick={remove}>
-          <Icon name="x" small />
-        </button>
+        </Input>
+        <Button kind="ghost" icon="x" aria-label={`Remove secret ${number}`} onClick={remove} />
       </div>
       {fault && <FaultText id={`${id}-fault`} fault={fault} control={id} />}
     </>

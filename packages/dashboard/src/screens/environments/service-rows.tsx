@@ -1,7 +1,9 @@
 import type { EnvironmentService } from '@runyard/contract/environments/services';
 import { useId } from 'react';
-import { FaultText, useFault } from '../../parts/form.tsx';
-import { Icon } from '../../parts/icon.tsx';
+import { Hint } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
+import { FaultText } from '../../parts/fault-text.tsx';
+import { useFault } from '../../parts/form.tsx';
 import styles from '../../parts/rows.module.css';
 
 /** Returns the services without those whose name, command and image are still empty. */
@@ -31,14 +33,13 @@ export function ServiceRows({
           remove={() => set(services.toSpliced(index, 1))}
         />
       ))}
-      <button type="button" className="btn sm start" onClick={() => set([...services, { name: '' }])}>
-        <Icon name="plus" small />
+      <Button small icon="plus" start onClick={() => set([...services, { name: '' }])}>
         Add service
-      </button>
-      <span className="hint">
+      </Button>
+      <Hint>
         Programs beside the agent, such as a database. With an image, a service starts in a container, and its command
         has the arguments of the image. The agent begins when each port accepts connections and each check exits with 0
-      </span>
+      </Hint>
     </fieldset>
   );
 }
@@ -69,7 +70,7 @@ function ServiceRow({
     });
   };
   const field = (what: string) => ({
-    className: 'in mono',
+    mono: true,
     'aria-label': `${what} of service ${number}`,
     autoComplete: 'off',
     spellCheck: false,
@@ -111,9 +112,7 @@ function ServiceRow({
           value={service.ready ?? ''}
           onChange={({ target }) => set({ ready: target.value })}
         />
-        <button type="button" className="btn ghost icon" aria-label={`Remove service ${number}`} onClick={remove}>
-          <Icon name="x" small />
-        </button>
+        <Button kind="ghost" icon="x" aria-label={`Remove service ${number}`} onClick={remove} />
       </div>
       {fault && <FaultText id={`${id}-fault`} fault={fault} control={id} />}
     </>

@@ -3,9 +3,12 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient, useMay } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
+import { Hint, Row, Stack } from '../../parts/blocks.tsx';
+import { Button, Input } from '../../parts/controls.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
+import styles from './factories.module.css';
 import { Plan } from './plan.tsx';
 
 interface DefinitionFile {
@@ -66,20 +69,20 @@ export function DefinitionEditor({
       await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
     });
   return (
-    <div className="stack">
+    <Stack>
       {files.map((file, index) => (
-        <fieldset key={index} className="plain-set stack s2">
-          <div className="row">
-            <input
-              className="in mono grow"
+        <Stack key={index} as="fieldset" gap={2} className={styles.plainSet}>
+          <Row>
+            <Input
+              mono
+              grow
               aria-label={`Path of file ${index + 1}`}
               value={file.path}
               spellCheck={false}
               onChange={({ target }) => set(index, { path: target.value })}
             />
-            <button
-              type="button"
-              className="btn sm"
+            <Button
+              small
               disabled={files.length === 1}
               onClick={() => {
                 setFiles(files.filter((_, at) => at !== index));
@@ -87,41 +90,40 @@ export function DefinitionEditor({
               }}
             >
               Remove
-            </button>
-          </div>
-          <textarea
-            className="in mono"
+            </Button>
+          </Row>
+          <Input
+            as="textarea"
+            mono
             aria-label={`Content of ${file.path}`}
             rows={Math.min(18, Math.max(6, file.content.split('\n').length + 1))}
             spellCheck={false}
             value={file.content}
             onChange={({ target }) => set(index, { content: target.value })}
           />
-        </fieldset>
+        </Stack>
       ))}
-      <div className="row wrap">
-        <button
-          type="button"
-          className="btn"
+      <Row wrap>
+        <Button
           onClick={() => {
             setFiles([...files, { path: `automations/new-${files.length}.yaml`, content: '' }]);
             setPlanned(undefined);
           }}
         >
           Add a file
-        </button>
+        </Button>
         <RoleButton needs="member" disabled={isBusy} run={() => void plan()}>
           Plan
         </RoleButton>
         {planned && (
-          <RoleButton needs="member" className="btn pri" disabled={isBusy} run={() => void apply(planned)}>
+          <RoleButton needs="member" kind="primary" disabled={isBusy} run={() => void apply(planned)}>
             {`Apply ${planned.plan.changes.length === 0 ? 'again' : `${planned.plan.changes.length} changes`}`}
           </RoleButton>
         )}
-        {!may && <span className="hint">Your role is viewer: a member can apply a definition.</span>}
-      </div>
+        {!may && <Hint>Your role is viewer: a member can apply a definition.</Hint>}
+      </Row>
       <Problem error={error} />
       {planned && <Plan plan={planned.plan} />}
-    </div>
+    </Stack>
   );
 }

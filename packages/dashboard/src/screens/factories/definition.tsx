@@ -4,6 +4,8 @@ import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { useClient } from '../../api/session.ts';
+import { Content, P, Row, Stack, Text } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { exactText } from '../../parts/format.ts';
 import { nameOf } from '../../parts/person.tsx';
@@ -30,27 +32,27 @@ export function Definition({ factoryUid, name }: { factoryUid: string; name: str
   const { data, error, isPending } = useFactoryDefinition(factoryUid);
   const isNone = statusOf(error) === 404;
   return (
-    <div className="wide">
-      <p className="mut">
+    <Content>
+      <P tone="muted">
         The factory as files. Keep them in a repository, and apply them with{' '}
         <code>bin/runyard factory apply FOLDER</code>, let the factory follow the repository, or paste them here.
-      </p>
+      </P>
       {!isNone && <Problem error={error} />}
       {!isPending && (
-        <div className="row">
-          <button type="button" className="btn" aria-expanded={isEditing} onClick={() => setEditing(!isEditing)}>
+        <Row>
+          <Button aria-expanded={isEditing} onClick={() => setEditing(!isEditing)}>
             {isEditing ? 'Back to the definition' : isNone ? 'Paste a definition' : 'Change the definition'}
-          </button>
-        </div>
+          </Button>
+        </Row>
       )}
       <Suspense>
         {isEditing && (
           <DefinitionEditor key={data?.version ?? 0} factoryUid={factoryUid} name={name} stored={data?.files ?? []} />
         )}
       </Suspense>
-      {isNone && !isEditing && <p className="dim">No definition was applied to this factory.</p>}
+      {isNone && !isEditing && <P tone="dim">No definition was applied to this factory.</P>}
       {data && !isEditing && <Stored definition={data} />}
-    </div>
+    </Content>
   );
 }
 
@@ -65,22 +67,24 @@ function Stored({
     <>
       <p>{`Version ${version}, applied${origin} on ${exactText(Date.parse(at))}${by ? ` by ${nameOf(by)}` : ''}.`}</p>
       {drift.length > 0 && (
-        <section className="stack s2" aria-label="Changed without files">
+        <Stack as="section" gap={2} aria-label="Changed without files">
           <h2>Changed without files</h2>
-          <p className="mut">The next apply makes these changes, so that the factory is as the files define it.</p>
+          <P tone="muted">The next apply makes these changes, so that the factory is as the files define it.</P>
           <Changes changes={drift} />
-        </section>
+        </Stack>
       )}
       <Notices notices={notices} />
-      <section className="stack s2">
+      <Stack as="section" gap={2}>
         <h2>Files</h2>
         {files.map(({ path, content }) => (
           <details key={path}>
-            <summary className="mono">{visibleText(path)}</summary>
+            <Text as="summary" mono>
+              {visibleText(path)}
+            </Text>
             <CommandBlock command={content} what={`Copy ${path}`} />
           </details>
         ))}
-      </section>
+      </Stack>
     </>
   );
 }

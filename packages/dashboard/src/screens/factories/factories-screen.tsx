@@ -7,12 +7,15 @@ import { isPassing } from '../../api/problem.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
+import { Card, Row, Stack, Tabs, Text } from '../../parts/blocks.tsx';
+import { Input } from '../../parts/controls.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Find, hasWords, NothingFound } from '../../parts/find.tsx';
 import { countText } from '../../parts/format.ts';
-import { Icon } from '../../parts/icon.tsx';
+import { look } from '../../parts/look.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 
 const TeamThings = lazy(async () => ({ default: (await import('./team-tables.tsx')).TeamThings }));
@@ -34,7 +37,7 @@ export function FactoriesScreen() {
   const wanted = oneOf(useSearch({ strict: false, select: (search) => search.tab }));
   const tab = tabs.find((each) => each === wanted);
   const bar = (
-    <nav className="tabs" aria-label="Parts of all factories">
+    <Tabs aria-label="Parts of all factories">
       {[undefined, ...tabs].map((each) => (
         <Link
           key={each ?? ''}
@@ -46,7 +49,7 @@ export function FactoriesScreen() {
           {each === undefined ? 'Factories' : each.slice(0, 1).toUpperCase() + each.slice(1)}
         </Link>
       ))}
-    </nav>
+    </Tabs>
   );
   if (tab !== undefined)
     return (
@@ -58,7 +61,7 @@ export function FactoriesScreen() {
     );
   return (
     <Page title="Factories" tabs={bar} actions={<Find words={words} change={setWords} />}>
-      <div className="pad stack">
+      <Stack pad>
         <Problem error={error} onRetry={() => void refetch()} />
         <NewFactory />
         {data === undefined && !error && <SkeletonRows count={4} />}
@@ -69,43 +72,41 @@ export function FactoriesScreen() {
           </Empty>
         )}
         {data !== undefined && data.length > 0 && (
-          <div className="card">
-            <table className="tbl in-card">
-              <thead>
-                <tr>
-                  <th className="w230">Factory</th>
-                  <th>Purpose</th>
-                  <th className="w180">Problems</th>
-                  <th className="w140">Changed</th>
+          <Card>
+            <Table
+              inCard
+              columns={[
+                { name: 'Factory', width: 230 },
+                { name: 'Purpose' },
+                { name: 'Problems', width: 180 },
+                { name: 'Changed', width: 140 },
+              ]}
+            >
+              {shown.map(({ uid, name, description, updated_at: changed }) => (
+                <tr key={uid}>
+                  <td>
+                    <Link className={look({ medium: true })} to="/factories/$factoryUid" params={{ factoryUid: uid }}>
+                      {visibleText(name)}
+                    </Link>
+                  </td>
+                  <Cell tone="muted">{visibleText(description ?? '')}</Cell>
+                  <Cell style={{ width: 180 }}>
+                    {problems.has(uid) ? (
+                      <Text tone="wait">{`${countText(problems.get(uid) ?? 0, 'automation')} cannot fire`}</Text>
+                    ) : (
+                      <Text tone="dim">none</Text>
+                    )}
+                  </Cell>
+                  <td>
+                    <Ago time={changed} />
+                  </td>
                 </tr>
-              </thead>
-              <tbody>
-                {shown.map(({ uid, name, description, updated_at: changed }) => (
-                  <tr key={uid}>
-                    <td>
-                      <Link className="md" to="/factories/$factoryUid" params={{ factoryUid: uid }}>
-                        {visibleText(name)}
-                      </Link>
-                    </td>
-                    <td className="mut">{visibleText(description ?? '')}</td>
-                    <td className="w180">
-                      {problems.has(uid) ? (
-                        <span className="waitc">{`${countText(problems.get(uid) ?? 0, 'automation')} cannot fire`}</span>
-                      ) : (
-                        <span className="dim">none</span>
-                      )}
-                    </td>
-                    <td>
-                      <Ago time={changed} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
+              ))}
+            </Table>
             <NothingFound words={words} found={shown.length} />
-          </div>
+          </Card>
         )}
-      </div>
+      </Stack>
     </Page>
   );
 }
@@ -132,20 +133,19 @@ function NewFactory() {
   };
   return (
     <>
-      <form className="row" onSubmit={(event) => void create(event)}>
-        <input
-          className="in w280"
+      <Row as="form" onSubmit={(event) => void create(event)}>
+        <Input
+          style={{ width: 280 }}
           name="name"
           aria-label="Name of the new factory"
           placeholder="Name"
           required
           maxLength={100}
         />
-        <RoleButton needs="member" className="btn pri">
-          <Icon name="plus" small />
+        <RoleButton needs="member" kind="primary" icon="plus">
           New factory
         </RoleButton>
-      </form>
+      </Row>
       <Problem error={error} />
     </>
   );

@@ -1,20 +1,24 @@
+import type { Factory } from '@runyard/contract/factories/factories';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
-import { statusOf } from '../../api/problem.ts';
-import { useClient, useSession } from '../../api/session.ts';
-import { NotFound } from '../../frame/not-found.tsx';
+import { useClient, useMay, useSession } from '../../api/session.ts';
+import { DetailPage } from '../../frame/detail-page.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
-import { SkeletonRows } from '../../parts/empty.tsx';
+import { Content, Count, Note, Stack, Tabs } from '../../parts/blocks.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
+import { look } from '../../parts/look.ts';
 import { MoreMenu } from '../../parts/more-menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton, RoleLink } from '../../parts/role-button.tsx';
+import { useSchedules } from '../schedules/use-schedules.ts';
 import { Definition, useFactoryDefinition } from './definition.tsx';
 import { FactoryMap } from './factory-map.tsx';
+import { mapParts, scheduleIdsOf } from './map-parts.ts';
 import { Source, useFactorySource } from './source.tsx';
 import { AutomationTable, useTeamThings, WebhookTable } from './team-tables.tsx';
 
@@ -24,7 +28,7 @@ const NewWebhook = lazy(async () => ({ default: (await import('../webhooks/new-w
 const route = getRouteApi('/shell/factories/$factoryUid');
 
 const Crumb = () => (
-  <Link to="/factories" className="hide-m">
+  <Link to="/factories" className={look({ notNarrow: true })}>
     Factories
   </Link>
 );
@@ -35,38 +39,36 @@ const Crumb = () => (
  */
 export function FactoryScreen() {
   const { factoryUid } = route.useParams();
-  const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'map';
   const client = useClient();
-  const { team } = useSession();
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  const [open, setOpen] = useState<'webhook' | 'delete' | undefined>();
-  const params = { factoryUid };
   const factory = useQuery({
     queryKey: ['factory', factoryUid],
-    queryFn: async () => await client.getFactory({ params }),
+    queryFn: async () => await client.getFactory({ params: { factoryUid } }),
   });
-  const { webhooks, automations } = useTeamThings(factoryUid);
-  const drift = useFactoryDefinition(factoryUid).data?.drift.length ?? 0;
-  const lastSync = useFactorySource(factoryUid).data?.last_sync;
-  if (statusOf(factory.error) === 404)
-    return (
-      <Page title="Factory" crumbs={<Crumb />}>
-        <NotFound what="factory" />
-      </Page>
-    );
-  if (factory.data === undefined)
-    return (
-      <Page title="Factory" crumbs={<Crumb />}>
-        {factory.error ? <Problem error={factory.error} /> : <SkeletonRows />}
-      </Page>
-    );
-  const problems = (automations.data ?? []).flatMap(({ name, problems: faults }) =>
-    (faults ?? []).map((fault) => `${name}: ${typeof fault === 'string' ? fault : JSON.stringify(fault)}`),
+  return (
+    <DetailPage what="factory" crumbs={<Crumb />} query={factory}>
+      {({ name, agents }) => <FactoryPage key={factoryUid} factoryUid={factoryUid} name={name} agents={agents} />}
+    </DetailPage>
   );
+}
+
+interface FactoryProps {
+  readonly factoryUid: string;
+  readonly name: string;
+}
+
+function FactoryPage({ factoryUid, name, agents }: FactoryProps & Pick<Factory, 'agents'>) {
+  const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'map';
+  const [open, setOpen] = useState<'webhook' | 'delete' | undefined>();
+  const navigate = useNavigate();
+  const may = useMay('member');
+  const newAutomation = {
+    to: '/factories/$factoryUid/automations/$automationUid',
+    params: { factoryUid, automationUid: 'new' },
+  } as const;
+  useKeys([{ key: 'c', does: 'New automation', run: () => may && void navigate(newAutomation) }]);
   return (
     <Page
-      title={factory.data.name}
+      title={name}
       crumbs={<Crumb />}
       actions={
         <>
@@ -74,89 +76,124 @@ export function FactoryScreen() {
             <Icon name="plus" small />
             New webhook
           </RoleButton>
-          <RoleLink
-            needs="member"
-            to="/factories/$factoryUid/automations/$automationUid"
-            params={{ factoryUid, automationUid: 'new' }}
-          >
+          <RoleLink needs="member" {...newAutomation}>
             <Icon name="plus" small />
             New automation
           </RoleLink>
-          <RoleButton needs="member" className="btn dan" run={() => setOpen('delete')}>
+          <RoleButton needs="member" kind="danger" run={() => setOpen('delete')}>
             Delete…
           </RoleButton>
-          <MoreMenu path={`/factory/${factory.data.uid}`} />
+          <MoreMenu path={`/factory/${factoryUid}`} />
         </>
       }
-      tabs={
-        <nav className="tabs" aria-label="Views of the factory">
-          {(['map', 'definition', 'source'] as const).map((name) => (
-            <Link
-              key={name}
-              to="/factories/$factoryUid"
-              params={params}
-              search={name === 'map' ? {} : { tab: name }}
-              activeOptions={{ exact: true }}
-              aria-current={tab === name ? 'page' : undefined}
-            >
-              {name === 'map' ? 'Map' : name === 'definition' ? 'Definition' : 'Source in git'}
-              {name === 'map' && problems.length > 0 && <span className="n ask">{problems.length}</span>}
-              {name === 'definition' && drift > 0 && <span className="n ask">{`${drift} changed`}</span>}
-              {name === 'source' && lastSync !== undefined && lastSync.outcome !== 'applied' && (
-                <span className="n ask">{lastSync.outcome.replaceAll('_', ' ')}</span>
-              )}
-            </Link>
-          ))}
-        </nav>
-      }
+      tabs={<FactoryTabs factoryUid={factoryUid} tab={tab} />}
     >
       {tab === 'definition' ? (
-        <Definition factoryUid={factoryUid} name={factory.data.name} />
+        <Definition factoryUid={factoryUid} name={name} />
       ) : tab === 'source' ? (
         <Source factoryUid={factoryUid} />
       ) : (
-        <div className="wide">
-          <Problem error={webhooks.error ?? automations.error} />
-          {problems.length > 0 && (
-            <div className="note wait">
-              <Icon name="warn" />
-              <ul>
-                {problems.map((text) => (
-                  <li key={text}>{visibleText(text)}</li>
-                ))}
-              </ul>
-            </div>
-          )}
-          {webhooks.data && automations.data && (
-            <FactoryMap factoryUid={factoryUid} webhooks={webhooks.data} automations={automations.data} />
-          )}
-          <section className="stack s2">
-            <h2>Webhooks</h2>
-            <WebhookTable webhooks={webhooks.data ?? []} />
-          </section>
-          <section className="stack s2">
-            <h2>Automations</h2>
-            <AutomationTable automations={automations.data ?? []} />
-          </section>
-        </div>
+        <FactoryParts factoryUid={factoryUid} agents={agents} />
       )}
       <Suspense>
         {open === 'webhook' && <NewWebhook factoryUid={factoryUid} close={() => setOpen(undefined)} />}
-        {open === 'delete' && (
-          <ConfirmDialog
-            title={`Delete ${factory.data.name}?`}
-            action="Delete the factory"
-            run={async () => {
-              await client.deleteFactory({ params });
-              await queries.invalidateQueries({ queryKey: ['factories', team.uid] });
-              await navigate({ to: '/factories' });
-            }}
-            close={() => setOpen(undefined)}
-          >
-            {`${countText(webhooks.data?.length ?? 0, 'webhook')} and ${countText(automations.data?.length ?? 0, 'automation')} are deleted with it, and senders get 404. Runs stay.`}
-          </ConfirmDialog>
-        )}
+        {open === 'delete' && <DeleteDialog factoryUid={factoryUid} name={name} close={() => setOpen(undefined)} />}
       </Suspense>
     </Page>
+  );
+}
+
+/** Returns the reasons why automations of the factory cannot fire. */
+const problemsOf = (automations: ReturnType<typeof useTeamThings>['automations']['data'] = []): string[] =>
+  automations.flatMap(({ name, problems = [] }) =>
+    problems.map((fault) => `${name}: ${typeof fault === 'string' ? fault : JSON.stringify(fault)}`),
+  );
+
+function FactoryTabs({ factoryUid, tab }: { factoryUid: string; tab: string }) {
+  const problems = problemsOf(useTeamThings(factoryUid).automations.data).length;
+  const drift = useFactoryDefinition(factoryUid).data?.drift.length ?? 0;
+  const lastSync = useFactorySource(factoryUid).data?.last_sync;
+  const isStale = lastSync !== undefined && lastSync.outcome !== 'applied';
+  const tabs = [
+    ['map', 'Map', problems > 0 && problems],
+    ['definition', 'Definition', drift > 0 && `${drift} changed`],
+    ['source', 'Source in git', isStale && lastSync.outcome.replaceAll('_', ' ')],
+  ] as const;
+  return (
+    <Tabs aria-label="Views of the factory">
+      {tabs.map(([name, title, asks]) => (
+        <Link
+          key={name}
+          to="/factories/$factoryUid"
+          params={{ factoryUid }}
+          search={name === 'map' ? {} : { tab: name }}
+          activeOptions={{ exact: true }}
+          aria-current={tab === name ? 'page' : undefined}
+        >
+          {title}
+          {asks !== false && <Count asks>{asks}</Count>}
+        </Link>
+      ))}
+    </Tabs>
+  );
+}
+
+/** Shows the map of a factory, its webhooks and its automations. */
+function FactoryParts({ factoryUid, agents }: Pick<FactoryProps, 'factoryUid'> & Pick<Factory, 'agents'>) {
+  const { webhooks, automations } = useTeamThings(factoryUid);
+  const problems = problemsOf(automations.data);
+  const namesSchedules = automations.data?.some(({ triggers }) =>
+    triggers.some(({ filter }) => scheduleIdsOf(filter).length > 0),
+  );
+  const schedules = useSchedules(namesSchedules === true).data;
+  return (
+    <Content>
+      <Problem error={webhooks.error ?? automations.error} />
+      {problems.length > 0 && (
+        <Note tone="wait">
+          <Icon name="warn" />
+          <ul>
+            {problems.map((text) => (
+              <li key={text}>{visibleText(text)}</li>
+            ))}
+          </ul>
+        </Note>
+      )}
+      {webhooks.data && automations.data && (
+        <FactoryMap
+          parts={mapParts({ factoryUid, agents, schedules, webhooks: webhooks.data, automations: automations.data })}
+        />
+      )}
+      <Stack as="section" gap={2}>
+        <h2>Webhooks</h2>
+        <WebhookTable webhooks={webhooks.data ?? []} />
+      </Stack>
+      <Stack as="section" gap={2}>
+        <h2>Automations</h2>
+        <AutomationTable automations={automations.data ?? []} />
+      </Stack>
+    </Content>
+  );
+}
+
+function DeleteDialog({ factoryUid, name, close }: FactoryProps & { close: () => void }) {
+  const client = useClient();
+  const { team } = useSession();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const { webhooks, automations } = useTeamThings(factoryUid);
+  return (
+    <ConfirmDialog
+      title={`Delete ${name}?`}
+      action="Delete the factory"
+      run={async () => {
+        await client.deleteFactory({ params: { factoryUid } });
+        await queries.invalidateQueries({ queryKey: ['factories', team.uid] });
+        await navigate({ to: '/factories' });
+      }}
+      close={close}
+    >
+      {`${countText(webhooks.data?.length ?? 0, 'webhook')} and ${countText(automations.data?.length ?? 0, 'automation')} are deleted with it, and senders get 404. Runs stay.`}
+    </ConfirmDialog>
   );
 }

@@ -1,5 +1,7 @@
 import type { ApplyDefinitionResponse, FactoryChange } from '@runyard/contract/factories/factory-definitions';
 import { visibleText } from '@runyard/contract/wire/visible';
+import { CardBody, Note, P, Stack, Text } from '../../parts/blocks.tsx';
+import { Verdict, VerdictHead } from '../../parts/checks.tsx';
 import { Icon } from '../../parts/icon.tsx';
 
 const icons = { create: 'plus', change: 'diff', delete: 'x' } as const;
@@ -15,19 +17,19 @@ export function Plan({
   plan: Pick<ApplyDefinitionResponse, 'changes' | 'drift' | 'notices' | 'problems'>;
 }) {
   return (
-    <section className="stack s2" aria-label="Plan" role="status">
+    <Stack as="section" gap={2} aria-label="Plan" role="status">
       <h2>What it changes</h2>
-      {changes.length === 0 && <p className="dim">Nothing: the files are as they were applied last.</p>}
+      {changes.length === 0 && <P tone="dim">Nothing: the files are as they were applied last.</P>}
       <Changes changes={changes} />
       {drift.length > 0 && <h2>Changes made without files, which it reverts</h2>}
       <Changes changes={drift} />
       {problems.map(({ automation, message }) => (
-        <p key={automation + message} className="note wait">
+        <Note key={automation + message} as="p" tone="wait">
           {visibleText(`${automation}: ${message}`)}
-        </p>
+        </Note>
       ))}
       <Notices notices={notices} />
-    </section>
+    </Stack>
   );
 }
 
@@ -38,36 +40,38 @@ export const Changes = ({ changes }: { changes: readonly FactoryChange[] }) =>
 /** Lists the parts of a definition that have no effect. */
 export const Notices = ({ notices }: { notices: ApplyDefinitionResponse['notices'] }) =>
   notices.map(({ file, line, message }) => (
-    <p key={`${file} ${line} ${message}`} className="note wait">
+    <Note key={`${file} ${line} ${message}`} as="p" tone="wait">
       {visibleText(`${file}:${line}: ${message}`)}
-    </p>
+    </Note>
   ));
 
 function Change({ change: { kind, name, action, members } }: { change: FactoryChange }) {
-  const colour = { create: 'okc', change: 'mut', delete: 'badc' }[action];
+  const tone = ({ create: 'good', change: 'muted', delete: 'bad' } as const)[action];
   return (
-    <div className="verdict">
-      <div className="sum">
-        <Icon name={icons[action]} small className={colour} />
+    <Verdict>
+      <VerdictHead>
+        <Icon name={icons[action]} small tone={tone} />
         <span>
-          <span className={`md ${colour}`}>{words[action]}</span>
+          <Text medium tone={tone}>
+            {words[action]}
+          </Text>
           {` the ${kind === name ? '' : `${kind} `}${visibleText(name)}`}
         </span>
-      </div>
+      </VerdictHead>
       {members && (
-        <div className="card-b stack s1 small">
+        <CardBody stack gap={1} small>
           {members.map(({ member, before, after }) => (
             <p key={member}>
               <code>{visibleText(member)}</code>
               {': '}
-              <span className="mut">{valueText(before)}</span>
+              <Text tone="muted">{valueText(before)}</Text>
               {' → '}
               <span>{valueText(after)}</span>
             </p>
           ))}
-        </div>
+        </CardBody>
       )}
-    </div>
+    </Verdict>
   );
 }
 

@@ -4,6 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
+import { Content, Facts, Note, Row } from '../../parts/blocks.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { countText, exactText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -53,33 +54,33 @@ export function Source({ factoryUid }: { factoryUid: string }) {
       </Empty>
     );
   if (source.data === undefined)
-    return <div className="wide">{source.error ? <Problem error={source.error} /> : <SkeletonRows count={3} />}</div>;
+    return <Content>{source.error ? <Problem error={source.error} /> : <SkeletonRows count={3} />}</Content>;
   const sync = plan.data;
   return (
-    <div className="wide">
-      <Verdict source={source.data} sync={sync} isReading={plan.isFetching} />
+    <Content>
+      <SyncVerdict source={source.data} sync={sync} isReading={plan.isFetching} />
       <Problem error={error ?? plan.error} />
-      <div className="row wrap">
+      <Row wrap>
         <RoleButton needs="member" disabled={plan.isFetching} run={() => void plan.refetch({ cancelRefetch: false })}>
           Compare again
         </RoleButton>
         <RoleButton
           needs="member"
-          className={sync && sync.changes.length + sync.drift.length > 0 ? 'btn pri' : 'btn'}
+          kind={sync && sync.changes.length + sync.drift.length > 0 ? 'primary' : undefined}
           disabled={isBusy}
           run={() => void apply()}
         >
           Apply the newest commit
         </RoleButton>
-      </div>
+      </Row>
       {sync?.outcome === 'applied' && <Plan plan={sync} />}
-      <Facts source={source.data} />
-    </div>
+      <SourceFacts source={source.data} />
+    </Content>
   );
 }
 
 /** Says in one line whether the factory is as in git. */
-function Verdict({
+function SyncVerdict({
   source,
   sync,
   isReading,
@@ -90,10 +91,10 @@ function Verdict({
 }) {
   const [isRight, text] = verdictOf(source, sync, isReading);
   return (
-    <p className={`note ${isRight === undefined ? '' : isRight ? 'ok' : 'wait'}`} role="status">
+    <Note as="p" data-tone={isRight === false ? 'wait' : undefined} role="status">
       <Icon name={isRight === undefined ? 'clock' : isRight ? 'check' : 'warn'} />
       <span>{visibleText(text)}</span>
-    </p>
+    </Note>
   );
 }
 
@@ -124,12 +125,12 @@ function verdictOf(
   return [true, `As in git: the factory is as ${shortCommit(sync.commit)} defines it.`];
 }
 
-function Facts({ source }: { source: FactorySource }) {
+function SourceFacts({ source }: { source: FactorySource }) {
   const time = (at: string | undefined): string => (at === undefined ? 'never' : exactText(Date.parse(at)));
   const { last_sync: last } = source;
   return (
     <>
-      <dl className="kv far">
+      <Facts far>
         <dt>Repository</dt>
         <dd>{visibleText(source.repository)}</dd>
         <dt>Branch</dt>
@@ -148,11 +149,11 @@ function Facts({ source }: { source: FactorySource }) {
             <dd>{`${last.outcome.replaceAll('_', ' ')}, ${time(last.at)}`}</dd>
           </>
         )}
-      </dl>
+      </Facts>
       {last?.errors?.map(({ path, line, message }) => (
-        <p key={`${path} ${line} ${message}`} className="note bad">
+        <Note key={`${path} ${line} ${message}`} as="p" tone="bad">
           {visibleText(`${path}:${line}: ${message}`)}
-        </p>
+        </Note>
       ))}
     </>
   );

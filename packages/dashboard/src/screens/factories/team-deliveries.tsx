@@ -1,5 +1,6 @@
 import { Link, useSearch } from '@tanstack/react-router';
 import { oneOf } from '../../frame/search.ts';
+import { Content, P, Tabs } from '../../parts/blocks.tsx';
 import { DeliveryRows, useDeliveryList } from '../webhooks/delivery-list.tsx';
 
 /** Views of the list of deliveries, each with the filters of the API that it uses. */
@@ -28,8 +29,8 @@ export function TeamDeliveries() {
     false,
   );
   return (
-    <div className="wide">
-      <nav className="tabs" aria-label="Outcomes">
+    <Content>
+      <Tabs aria-label="Outcomes">
         {views.map(([name, each]) => (
           <Link
             key={name}
@@ -41,11 +42,11 @@ export function TeamDeliveries() {
             {name}
           </Link>
         ))}
-      </nav>
+      </Tabs>
       <div>
-        <DeliveryRows deliveries={deliveries} isOfTeam empty={<p className="dim">None yet.</p>} />
+        <DeliveryRows deliveries={deliveries} isOfTeam empty={<P tone="dim">None yet.</P>} />
       </div>
-    </div>
+    </Content>
   );
 }
 

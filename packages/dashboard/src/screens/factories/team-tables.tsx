@@ -7,9 +7,12 @@ import { Link } from '@tanstack/react-router';
 import { readAll } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { useDeliveries } from '../../api/stream.ts';
+import { P, Stack, Text, TextLink } from '../../parts/blocks.tsx';
 import { numberText } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
+import { look } from '../../parts/look.ts';
 import { useSoon } from '../../parts/soon.ts';
+import { Cell, RunCell, Say, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 
 /** Pause between two reads of the lists while deliveries arrive, in milliseconds. */
@@ -55,73 +58,70 @@ export function useTeamThings(factoryUid?: string): {
 export function TeamThings({ kind }: { kind: 'webhooks' | 'automations' }) {
   const { webhooks, automations } = useTeamThings();
   return (
-    <div className="pad stack">
+    <Stack pad>
       {kind === 'webhooks' ? (
         <Loaded query={webhooks}>{(rows) => <WebhookTable webhooks={rows} isOfTeam />}</Loaded>
       ) : (
         <Loaded query={automations}>{(rows) => <AutomationTable automations={rows} isOfTeam />}</Loaded>
       )}
-    </div>
+    </Stack>
   );
 }
 
 const Factory = ({ thing }: { thing: { readonly factory_uid: string; readonly factory_name: string } }) => (
-  <td className="w180 mut">
+  <Cell tone="muted" style={{ width: 180 }}>
     <Link to="/factories/$factoryUid" params={{ factoryUid: thing.factory_uid }}>
       {visibleText(thing.factory_name)}
     </Link>
-  </td>
+  </Cell>
 );
 
 /** Shows webhooks. A row shows whether the webhook is enabled, the deliveries of the last day, and the time of the last delivery. */
 export function WebhookTable({ webhooks, isOfTeam = false }: { webhooks: readonly TeamWebhook[]; isOfTeam?: boolean }) {
   if (webhooks.length === 0)
-    return <p className="dim">None. A webhook is an address to which another system sends its events.</p>;
+    return <P tone="dim">None. A webhook is an address to which another system sends its events.</P>;
   return (
-    <div className="card">
-      <table className="tbl in-card">
-        <thead>
-          <tr>
-            <th>Webhook</th>
-            {isOfTeam && <th className="w180">Factory</th>}
-            <th className="w140">Sender</th>
-            <th className="w280">Last 24 hours</th>
-            <th className="w120">Last delivery</th>
-            <th className="w120">State</th>
-          </tr>
-        </thead>
-        <tbody>
-          {webhooks.map((webhook) => (
-            <tr key={webhook.uid}>
-              <td>
-                <Link
-                  className="md"
-                  to="/factories/$factoryUid/webhooks/$webhookUid"
-                  params={{ factoryUid: webhook.factory_uid, webhookUid: webhook.uid }}
-                >
-                  {visibleText(webhook.name)}
-                </Link>
-              </td>
-              {isOfTeam && <Factory thing={webhook} />}
-              <td className="w140 mut">{webhook.signature_scheme ?? webhook.auth_mode.replaceAll('_', ' ')}</td>
-              <td className="w280">
-                <Counts counts={webhook.last_24_hours} bad="rejected" badWord="refused" />
-              </td>
-              <td className="w120 mut">
-                {webhook.last_delivery ? <Ago time={webhook.last_delivery.received_at} /> : 'none'}
-              </td>
-              <td className="w120">
-                {webhook.enabled ? (
-                  <span className="okc">on</span>
-                ) : (
-                  <span className="badc">{visibleText(webhook.disabled_reason ?? 'off')}</span>
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      columns={[
+        { name: 'Webhook' },
+        ...(isOfTeam ? [{ name: 'Factory', width: 180 }] : []),
+        { name: 'Sender', width: 140 },
+        { name: 'Last 24 hours', width: 280 },
+        { name: 'Last delivery', width: 120 },
+        { name: 'State', width: 120 },
+      ]}
+    >
+      {webhooks.map((webhook) => (
+        <tr key={webhook.uid}>
+          <td>
+            <Link
+              className={look({ medium: true })}
+              to="/factories/$factoryUid/webhooks/$webhookUid"
+              params={{ factoryUid: webhook.factory_uid, webhookUid: webhook.uid }}
+            >
+              {visibleText(webhook.name)}
+            </Link>
+          </td>
+          {isOfTeam && <Factory thing={webhook} />}
+          <Cell tone="muted" style={{ width: 140 }}>
+            {webhook.signature_scheme ?? webhook.auth_mode.replaceAll('_', ' ')}
+          </Cell>
+          <Cell style={{ width: 280 }}>
+            <Counts counts={webhook.last_24_hours} bad="rejected" badWord="refused" />
+          </Cell>
+          <Cell tone="muted" style={{ width: 120 }}>
+            {webhook.last_delivery ? <Ago time={webhook.last_delivery.received_at} /> : 'none'}
+          </Cell>
+          <Cell style={{ width: 120 }}>
+            {webhook.enabled ? (
+              <Text tone="good">on</Text>
+            ) : (
+              <Text tone="bad">{visibleText(webhook.disabled_reason ?? 'off')}</Text>
+            )}
+          </Cell>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
@@ -137,67 +137,60 @@ export function AutomationTable({
   isOfTeam?: boolean;
 }) {
   if (automations.length === 0)
-    return <p className="dim">None. An automation starts a run for each event that its filter lets pass.</p>;
+    return <P tone="dim">None. An automation starts a run for each event that its filter lets pass.</P>;
   return (
-    <div className="card">
-      <table className="tbl in-card">
-        <thead>
-          <tr>
-            <th>Automation</th>
-            {isOfTeam && <th className="w180">Factory</th>}
-            <th className="w180">Events</th>
-            <th className="w280">Last 24 hours</th>
-            <th className="w140">Last event</th>
-            <th className="w80">State</th>
-            <th className="w80" aria-label="Runs" />
-          </tr>
-        </thead>
-        <tbody>
-          {automations.map((automation) => (
-            <tr key={automation.uid}>
-              <td>
-                <span className="run-c">
-                  <Link
-                    to="/factories/$factoryUid/automations/$automationUid"
-                    params={{ factoryUid: automation.factory_uid, automationUid: automation.uid }}
-                  >
-                    {visibleText(automation.name)}
-                  </Link>
-                  {automation.last_spawn_error && (
-                    <span className="say badc">{visibleText(automation.last_spawn_error)}</span>
-                  )}
-                </span>
-              </td>
-              {isOfTeam && <Factory thing={automation} />}
-              <td className="w180 mut">
-                {visibleText(automation.triggers.map(({ provider, event }) => `${provider} ${event}`).join(', '))}
-              </td>
-              <td className="w280">
-                <Counts counts={automation.last_24_hours} bad="failed" badWord="failed" />
-              </td>
-              <td className="w140 mut">
-                {automation.last_fire ? (
-                  <span title={automation.last_fire.reason}>
-                    {`${automation.last_fire.outcome}, `}
-                    <Ago time={automation.last_fire.fired_at} />
-                  </span>
-                ) : (
-                  'none'
-                )}
-              </td>
-              <td className="w80">
-                {automation.enabled ? <span className="okc">on</span> : <span className="dim">off</span>}
-              </td>
-              <td className="w80">
-                <Link className="link small" to="/runs" search={{ automation_id: automation.uid }}>
-                  Its runs
-                </Link>
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      columns={[
+        { name: 'Automation' },
+        ...(isOfTeam ? [{ name: 'Factory', width: 180 }] : []),
+        { name: 'Events', width: 180 },
+        { name: 'Last 24 hours', width: 280 },
+        { name: 'Last event', width: 140 },
+        { name: 'State', width: 80 },
+        { name: 'Runs', width: 80, spoken: true },
+      ]}
+    >
+      {automations.map((automation) => (
+        <tr key={automation.uid}>
+          <td>
+            <RunCell>
+              <Link
+                to="/factories/$factoryUid/automations/$automationUid"
+                params={{ factoryUid: automation.factory_uid, automationUid: automation.uid }}
+              >
+                {visibleText(automation.name)}
+              </Link>
+              {automation.last_spawn_error && <Say tone="bad">{visibleText(automation.last_spawn_error)}</Say>}
+            </RunCell>
+          </td>
+          {isOfTeam && <Factory thing={automation} />}
+          <Cell tone="muted" style={{ width: 180 }}>
+            {visibleText(automation.triggers.map(({ provider, event }) => `${provider} ${event}`).join(', '))}
+          </Cell>
+          <Cell style={{ width: 280 }}>
+            <Counts counts={automation.last_24_hours} bad="failed" badWord="failed" />
+          </Cell>
+          <Cell tone="muted" style={{ width: 140 }}>
+            {automation.last_fire ? (
+              <span title={automation.last_fire.reason}>
+                {`${automation.last_fire.outcome}, `}
+                <Ago time={automation.last_fire.fired_at} />
+              </span>
+            ) : (
+              'none'
+            )}
+          </Cell>
+          <Cell style={{ width: 80 }}>
+            {automation.enabled ? <Text tone="good">on</Text> : <Text tone="dim">off</Text>}
+          </Cell>
+          <Cell style={{ width: 80 }}>
+            <TextLink small to="/runs" search={{ automation_id: automation.uid }}>
+              Its runs
+            </TextLink>
+          </Cell>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
@@ -213,10 +206,10 @@ function Counts({
   badWord: string;
 }) {
   const shown = Object.entries(counts).filter(([, count]) => count > 0);
-  if (shown.length === 0) return <span className="dim">none</span>;
+  if (shown.length === 0) return <Text tone="dim">none</Text>;
   return shown.map(([name, count], index) => (
-    <span key={name} className={name === bad ? 'badc' : 'mut'}>
+    <Text key={name} tone={name === bad ? 'bad' : 'muted'}>
       {`${index > 0 ? ', ' : ''}${numberText(count)} ${name === bad ? badWord : name}`}
-    </span>
+    </Text>
   ));
 }

@@ -1,4 +1,6 @@
 import { useState } from 'react';
+import { Segments, Stack } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { asCommand, asCurl, type Draft, type Sent } from './request.ts';
 
@@ -6,28 +8,18 @@ import { asCommand, asCurl, type Draft, type Sent } from './request.ts';
 export function Elsewhere({ draft, request, isRerun }: { draft: Draft; request: Sent; isRerun: boolean }) {
   const [wording, setWording] = useState<'curl' | 'command'>('curl');
   return (
-    <section className="stack s2" aria-label="The same request elsewhere">
-      <div className="seg sm start">
-        <button
-          type="button"
-          className="btn ghost sm"
-          aria-pressed={wording === 'curl'}
-          onClick={() => setWording('curl')}
-        >
+    <Stack as="section" gap={2} aria-label="The same request elsewhere">
+      <Segments as="div" start>
+        <Button kind="ghost" small aria-pressed={wording === 'curl'} onClick={() => setWording('curl')}>
           As curl
-        </button>
-        <button
-          type="button"
-          className="btn ghost sm"
-          aria-pressed={wording === 'command'}
-          onClick={() => setWording('command')}
-        >
+        </Button>
+        <Button kind="ghost" small aria-pressed={wording === 'command'} onClick={() => setWording('command')}>
           As command
-        </button>
-      </div>
+        </Button>
+      </Segments>
       <CommandBlock
         command={wording === 'curl' ? asCurl(request, location.origin) : asCommand(draft, request, isRerun)}
       />
-    </section>
+    </Stack>
   );
 }

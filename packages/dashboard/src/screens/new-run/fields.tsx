@@ -1,4 +1,7 @@
 /** Fields of the form for a run. */
+
+import { Hint, Row } from '../../parts/blocks.tsx';
+import { Check, Input } from '../../parts/controls.tsx';
 import type { Control } from '../../parts/form.tsx';
 
 /** A field for a limit. An empty field sets no limit. */
@@ -14,10 +17,9 @@ export function Amount({
   change: (value: string) => void;
 }) {
   return (
-    <input
+    <Input
       {...control}
       type="number"
-      className="in"
       min="0"
       step={step}
       placeholder="no separate limit"
@@ -30,15 +32,13 @@ export function Amount({
 /** Lets a person choose that a run sets its environment up from the beginning. */
 export function FreshCheck({ isOn, set }: { isOn: boolean; set: (isOn: boolean) => void }) {
   return (
-    <label className="row top">
-      <input type="checkbox" className="check" checked={isOn} onChange={({ target }) => set(target.checked)} />
+    <Row as="label" top>
+      <Check type="checkbox" checked={isOn} onChange={({ target }) => set(target.checked)} />
       <span>
         Fresh environment
         <br />
-        <span className="hint">
-          Runs the setup from the beginning, also if an earlier run left a prepared workspace.
-        </span>
+        <Hint>Runs the setup from the beginning, also if an earlier run left a prepared workspace.</Hint>
       </span>
-    </label>
+    </Row>
   );
 }

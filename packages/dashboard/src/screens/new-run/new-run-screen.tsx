@@ -1,23 +1,24 @@
-import { harnessTypes } from '@runyard/contract/agent/harness-presets/presets';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { approvalPolicies } from '@runyard/contract/wire/choices';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useState } from 'react';
-import { useEnvironments, useIdentities } from '../../api/lists.ts';
-import { useClient, useMay } from '../../api/session.ts';
-import { useUsableModels } from '../../api/usable-models.ts';
+import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
+import { encodeFile, FileChips, FilePicker, useAttachedFiles } from '../../parts/attached-files.tsx';
+import { Content, Hint, P, Pad, Row, TextLink } from '../../parts/blocks.tsx';
+import { Button, ButtonLink, Input } from '../../parts/controls.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { Field, Form, type OnceHeaders } from '../../parts/form.tsx';
-import { Icon } from '../../parts/icon.tsx';
 import { keyText } from '../../parts/keys.ts';
+import { look } from '../../parts/look.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { Choices } from './choices.tsx';
 import { Elsewhere } from './elsewhere.tsx';
-import { Amount, FreshCheck } from './fields.tsx';
+import { FreshCheck } from './fields.tsx';
+import { keepChoices, readChoices } from './last-choices.ts';
 import { changesIn, type Draft, draftOfRun, emptyDraft, requestOf, rerunOf, type Sent } from './request.ts';
 
 const route = getRouteApi('/shell/runs/new');
@@ -38,15 +39,15 @@ export function NewRunScreen() {
     <Page
       title={runId === undefined ? 'New run' : 'Rerun'}
       crumbs={
-        <Link to="/runs" className="hide-m">
+        <Link to="/runs" className={look({ notNarrow: true })}>
           Runs
         </Link>
       }
     >
       {run.error ? (
-        <div className="pad">
+        <Pad>
           <Problem error={run.error} onRetry={() => void run.refetch()} />
-        </div>
+        </Pad>
       ) : runId !== undefined && run.data === undefined ? (
         <SkeletonRows />
       ) : (
@@ -56,27 +57,35 @@ export function NewRunScreen() {
   );
 }
 
+/** Stands for a file in the commands of the page: the bytes of the file would make them unreadable. */
+const placeholderOf = ({ name, type }: File) => ({
+  file_name: name,
+  mime_type: type || 'application/octet-stream',
+  data: 'BASE64_OF_THE_FILE',
+});
+
 /** The form in which a person chooses the configuration of a run, its environment and its maximum cost. */
 function RunForm({ rerunOf: earlier, changes }: { rerunOf: RunItem | undefined; changes: Partial<Draft> }) {
   const client = useClient();
   const may = useMay('member');
   const navigate = useNavigate();
-  const initial = earlier === undefined ? emptyDraft : draftOfRun(earlier);
+  const { person, team } = useSession();
+  const initial = earlier === undefined ? { ...emptyDraft, ...readChoices(person.uid, team.uid) } : draftOfRun(earlier);
   const [draft, setDraft] = useState<Draft>({ ...initial, ...changes });
   const [isBusy, setBusy] = useState(false);
   const form = useId();
-  const models = useUsableModels();
-  const environments = useEnvironments();
-  const identities = useIdentities();
-  const set = (name: Exclude<keyof Draft, 'isFresh'>) => (value: string) => {
-    setDraft((before) => ({ ...before, [name]: value }));
-  };
+  const attached = useAttachedFiles();
+  const change = (members: Partial<Draft>) => setDraft((before) => ({ ...before, ...members }));
   const start = async (_: FormData, headers: OnceHeaders) => {
     const sent = { ...headers, 'x-oz-api-source': 'WEB_APP' } as const;
     const created =
       earlier === undefined
-        ? await client.createRun({ body: requestOf(draft), headers: sent })
+        ? await client.createRun({
+            body: requestOf(draft, await Promise.all(attached.files.map(encodeFile))),
+            headers: sent,
+          })
         : await client.rerunRun({ params: { runId: earlier.run_id }, body: rerunOf(draft, earlier), headers: sent });
+    if (earlier === undefined) keepChoices(person.uid, team.uid, draft);
     await navigate({ to: '/runs/$runId', params: { runId: created.run_id } });
   };
   const onKeyDown = (event: KeyboardEvent) => {
@@ -84,210 +93,91 @@ function RunForm({ rerunOf: earlier, changes }: { rerunOf: RunItem | undefined; 
     event.preventDefault();
     (event.target as HTMLElement).closest('form')?.requestSubmit();
   };
-  const model = models.data?.models.find(({ id }) => id === (draft.model || models.data?.default_model_id));
   const request: Sent =
     earlier === undefined
-      ? { path: '/agent/runs', body: requestOf(draft) }
+      ? { path: '/agent/runs', body: requestOf(draft, attached.files.map(placeholderOf)) }
       : { path: `/agent/runs/${earlier.run_id}/rerun`, body: rerunOf(draft, earlier) };
-  const isEmpty = draft.prompt.trim() === '' && (earlier === undefined || initial.prompt !== '');
+  const isEmpty =
+    draft.prompt.trim() === '' && draft.skill.trim() === '' && (earlier === undefined || initial.prompt !== '');
+  const title = (
+    <Field
+      label="Title"
+      path="title"
+      hint={
+        earlier === undefined
+          ? 'Absent: the first line of the prompt'
+          : 'Absent: as before, or the first line of a changed prompt'
+      }
+    >
+      {(control) => (
+        <Input
+          {...control}
+          maxLength={500}
+          value={draft.title}
+          onChange={({ target }) => change({ title: target.value })}
+        />
+      )}
+    </Field>
+  );
   return (
     <>
-      <Form id={form} className="wide" send={start} onBusy={setBusy} onKeyDown={onKeyDown}>
+      <Form id={form} frame="content" send={start} onBusy={setBusy} onKeyDown={onKeyDown}>
         {earlier && (
-          <p className="mut">
+          <P tone="muted">
             {'A rerun of '}
-            <Link className="link" to="/runs/$runId" params={{ runId: earlier.run_id }}>
+            <TextLink to="/runs/$runId" params={{ runId: earlier.run_id }}>
               {visibleText(earlier.title)}
-            </Link>
+            </TextLink>
             . It keeps identity, mode, attachments, metadata, and all settings that this form does not show.
-          </p>
+          </P>
         )}
         <Field label="Prompt" path="prompt">
           {(control) => (
-            <textarea
+            <Input
               {...control}
-              className="in"
+              as="textarea"
               rows={10}
-              required={earlier === undefined}
+              required={earlier === undefined && draft.skill.trim() === ''}
               placeholder="What should the agent do?"
               value={draft.prompt}
-              onChange={({ target }) => set('prompt')(target.value)}
+              onChange={({ target }) => change({ prompt: target.value })}
+              {...(earlier === undefined ? { onPaste: attached.onPaste, onDrop: attached.onDrop } : {})}
             />
           )}
         </Field>
-        <div className="three">
-          <Field
-            label="Model"
-            path="config.model_id"
-            hint={
-              model?.cost
-                ? `$${model.cost.input_usd_per_mtok} read, $${model.cost.output_usd_per_mtok} written, for a million tokens`
-                : model?.description?.split('. ')[0]
-            }
-          >
-            {(control) => (
-              <select
-                {...control}
-                className="in"
-                value={draft.model}
-                onChange={({ target }) => set('model')(target.value)}
-              >
-                <option value="">{`the default: ${models.data?.default_model_id ?? '…'}`}</option>
-                {draft.model !== '' && !models.data?.models.some(({ id }) => id === draft.model) && (
-                  <option value={draft.model}>{visibleText(draft.model)}</option>
-                )}
-                {(models.data?.models ?? []).map((each) => (
-                  <option key={each.id} value={each.id}>
-                    {visibleText(each.display_name)}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
-          <Field label="Environment" path="config.environment_id">
-            {(control) => (
-              <select
-                {...control}
-                className="in"
-                value={draft.environment}
-                onChange={({ target }) => set('environment')(target.value)}
-              >
-                <option value="">none: an empty workspace</option>
-                {draft.environment !== '' && !environments.data?.some(({ uid }) => uid === draft.environment) && (
-                  <option value={draft.environment}>{draft.environment}</option>
-                )}
-                {(environments.data ?? []).map(({ uid, config }) => (
-                  <option key={uid} value={uid}>
-                    {visibleText(config.name ?? uid)}
-                  </option>
-                ))}
-              </select>
-            )}
-          </Field>
-          {earlier === undefined && (
-            <Field label="Acts as" path="agent_identity_uid">
-              {(control) => (
-                <select
-                  {...control}
-                  className="in"
-                  value={draft.identity}
-                  onChange={({ target }) => set('identity')(target.value)}
-                >
-                  <option value="">you</option>
-                  {(identities.data ?? []).map(({ uid, name }) => (
-                    <option key={uid} value={uid}>
-                      {visibleText(name)}
-                    </option>
-                  ))}
-                </select>
+        {earlier === undefined && (
+          <Row wrap>
+            <FilePicker add={attached.add}>
+              {(choose) => (
+                <Button small icon="clip" onClick={choose}>
+                  Attach files
+                </Button>
               )}
-            </Field>
-          )}
-        </div>
-        <div className="three">
-          <Field label="Approvals" path="config.approval_policy" hint="ask: it waits before each command and change">
-            {(control) => (
-              <select
-                {...control}
-                className="in"
-                value={draft.approval}
-                onChange={({ target }) => set('approval')(target.value)}
-              >
-                <option value="">auto-approve, the default</option>
-                {approvalPolicies
-                  .filter((policy) => policy !== 'auto-approve')
-                  .map((policy) => (
-                    <option key={policy}>{policy}</option>
-                  ))}
-              </select>
-            )}
-          </Field>
-          {earlier === undefined && (
-            <Field label="Mode" path="mode">
-              {(control) => (
-                <select
-                  {...control}
-                  className="in"
-                  value={draft.mode}
-                  onChange={({ target }) => set('mode')(target.value)}
-                >
-                  <option value="">normal</option>
-                  <option value="plan">plan: changes nothing, answers with a plan</option>
-                  <option value="orchestrate">orchestrate: may start child runs</option>
-                </select>
-              )}
-            </Field>
-          )}
-          <Field label="Harness" path="config.harness.type">
-            {(control) => (
-              <input
-                {...control}
-                className="in"
-                placeholder="oz"
-                list="harnesses"
-                value={draft.harness}
-                onChange={({ target }) => set('harness')(target.value)}
-              />
-            )}
-          </Field>
-        </div>
-        <datalist id="harnesses">
-          {harnessTypes.map((name) => (
-            <option key={name} value={name} />
-          ))}
-        </datalist>
-        <div className="three">
-          <Field label="At most, US dollars" path="config.max_cost_usd">
-            {(control) => <Amount control={control} step="0.01" value={draft.cost} change={set('cost')} />}
-          </Field>
-          <Field label="At most, minutes" path="config.max_duration_minutes">
-            {(control) => <Amount control={control} step="1" value={draft.minutes} change={set('minutes')} />}
-          </Field>
-          <Field label="At most, turns" path="config.max_turns">
-            {(control) => <Amount control={control} step="1" value={draft.turns} change={set('turns')} />}
-          </Field>
-        </div>
-        {draft.environment !== '' && (
-          <FreshCheck isOn={draft.isFresh} set={(isFresh) => setDraft((before) => ({ ...before, isFresh }))} />
+            </FilePicker>
+            {attached.files.length === 0 && <Hint notNarrow>or paste files and images into the prompt</Hint>}
+            <FileChips {...attached} />
+          </Row>
         )}
-        <Field
-          label="Title"
-          path="title"
-          hint={
-            earlier === undefined
-              ? 'Absent: the first line of the prompt'
-              : 'Absent: as before, or the first line of a changed prompt'
-          }
-        >
-          {(control) => (
-            <input
-              {...control}
-              className="in"
-              maxLength={500}
-              value={draft.title}
-              onChange={({ target }) => set('title')(target.value)}
-            />
-          )}
-        </Field>
-        <div className="row">
-          <RoleButton needs="member" className="btn pri" disabled={isBusy || isEmpty}>
-            <Icon name="play" small />
+        <Problem error={attached.problem} />
+        <Choices draft={draft} change={change} isRerun={earlier !== undefined} title={title} />
+        {draft.environment !== '' && <FreshCheck isOn={draft.isFresh} set={(isFresh) => change({ isFresh })} />}
+        <Row>
+          <RoleButton needs="member" kind="primary" icon="play" disabled={isBusy || isEmpty}>
             {earlier === undefined ? 'Start run' : 'Rerun'} <kbd>{keyText('mod+Enter')}</kbd>
           </RoleButton>
-          <Link
-            className="btn"
+          <ButtonLink
             to="/schedules"
             title="A schedule with this prompt, model and environment"
             search={{ new: 'true', prompt: draft.prompt, model: draft.model, environment: draft.environment }}
           >
             As schedule
-          </Link>
-          {!may && <span className="hint">Your role is viewer: a member can start runs.</span>}
-        </div>
+          </ButtonLink>
+          {!may && <Hint>Your role is viewer: a member can start runs.</Hint>}
+        </Row>
       </Form>
-      <div className="wide">
+      <Content>
         <Elsewhere draft={draft} request={request} isRerun={earlier !== undefined} />
-      </div>
+      </Content>
     </>
   );
 }

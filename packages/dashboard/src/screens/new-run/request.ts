@@ -1,8 +1,9 @@
 /** Creates the request that the form for a new run sends, and writes the same request as shell commands. */
 
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
-import type { RerunRequest, RunAgentRequest } from '@runyard/contract/runs/run-request';
+import type { AttachmentInput, RerunRequest, RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import type { McpServer } from '@runyard/contract/team/mcp-servers';
 
 /** The fields of the form. The request leaves out fields whose text is empty. */
 export interface Draft {
@@ -12,6 +13,10 @@ export interface Draft {
   readonly harness: string;
   readonly environment: string;
   readonly identity: string;
+  /** Skill to follow: owner/repo:name. */
+  readonly skill: string;
+  /** Stored MCP servers of the team. */
+  readonly servers: readonly Pick<McpServer, 'id' | 'name'>[];
   readonly approval: string;
   readonly mode: string;
   readonly cost: string;
@@ -28,6 +33,8 @@ export const emptyDraft: Draft = {
   harness: '',
   environment: '',
   identity: '',
+  skill: '',
+  servers: [],
   approval: '',
   mode: '',
   cost: '',
@@ -69,15 +76,26 @@ function configOf(draft: Draft, base: AmbientAgentConfig = {}): AmbientAgentConf
   };
 }
 
+/** Returns the servers by their names; by their ids if two have the same name. */
+function serversOf(servers: Draft['servers']): AmbientAgentConfig['mcp_servers'] {
+  const isUnique = (name: string) => servers.filter((each) => each.name === name).length === 1;
+  return Object.fromEntries(servers.map(({ id, name }) => [isUnique(name) ? name : id, { warp_id: id }]));
+}
+
 /** Returns the body of `POST /agent/runs`. The service checks the values and names the faults. */
-export function requestOf(draft: Draft): RunAgentRequest {
-  const config = configOf(draft);
+export function requestOf(draft: Draft, attachments: readonly AttachmentInput[] = []): RunAgentRequest {
+  const config = {
+    ...configOf(draft),
+    ...(draft.servers.length === 0 ? {} : { mcp_servers: serversOf(draft.servers) }),
+  };
   return present({
     prompt: draft.prompt,
     title: draft.title,
     agent_identity_uid: draft.identity,
+    skill: draft.skill,
     mode: draft.mode,
     config: Object.keys(config).length === 0 ? undefined : config,
+    attachments: attachments.length === 0 ? undefined : attachments,
   }) as RunAgentRequest;
 }
 
@@ -134,11 +152,13 @@ export const asCurl = ({ path, body }: Sent, origin: string): string =>
   -d ${quoted(JSON.stringify(body))}`;
 
 /**
- * Returns the request as a command line of the program `runyard`. The command `run` has no option for the identity, and reads
- * a prompt that begins with `-` as an option. Such a request, and every rerun, is written with the command `api`.
+ * Returns the request as a command line of the program `runyard`. The command `run` has no option for the identity, reads a prompt that
+ * begins with `-` as an option, and names files by their paths, which a page does not know. Such a request, and every rerun, is written
+ * with the command `api`.
  */
 export function asCommand(draft: Draft, { path, body }: Sent, isRerun: boolean): string {
-  if (isRerun || draft.identity !== '' || draft.prompt.startsWith('-'))
+  const hasMore = draft.identity !== '' || draft.servers.length > 0 || ('attachments' in body && body.attachments);
+  if (isRerun || hasMore || draft.prompt.startsWith('-'))
     return `bin/runyard api POST ${path} --data ${quoted(JSON.stringify(body))}`;
   const options: readonly (readonly [string, string])[] = [
     ['--title', draft.title],
@@ -147,6 +167,7 @@ export function asCommand(draft: Draft, { path, body }: Sent, isRerun: boolean):
     ['--harness', draft.harness],
     ['--approval', draft.approval],
     ['--mode', draft.mode],
+    ['--skill', draft.skill],
     ['--max-cost', draft.cost],
     ['--max-minutes', draft.minutes],
     ['--max-turns', draft.turns],

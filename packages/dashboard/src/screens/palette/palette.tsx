@@ -12,9 +12,14 @@ import { type KeyboardEvent, type ReactNode, useDeferredValue, useEffect, useId,
 import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
 import { type Session, teamParameter, useSession } from '../../api/session.ts';
 import { inTeam, parseSearch } from '../../frame/search.ts';
-import { Icon, type IconName, StateBadge, stateWord } from '../../parts/icon.tsx';
+import { Hint, Pad, Text } from '../../parts/blocks.tsx';
+import { FindInput } from '../../parts/controls.tsx';
+import dialog from '../../parts/dialog.module.css';
+import { Icon, StateBadge, stateWord } from '../../parts/icon.tsx';
+import type { IconName } from '../../parts/icons.ts';
 import { type KeyCommand, keyCommands } from '../../parts/keys.ts';
 import { settingsTabs } from '../settings/tabs.ts';
+import styles from './palette.module.css';
 
 /** One line of the palette. */
 interface Option {
@@ -31,7 +36,7 @@ interface Option {
 const places: readonly { label: string; open: Option['open']; icon: IconName; needs?: Role; ofInstallation?: true }[] =
   [
     { label: 'Runs', open: '/runs', icon: 'runs' },
-    { label: 'Needs answer', open: '/needs-answer', icon: 'ask' },
+    { label: 'Inbox', open: '/inbox', icon: 'ask' },
     { label: 'Schedules', open: '/schedules', icon: 'clock' },
     { label: 'Factories', open: '/factories', icon: 'factory' },
     { label: 'Environments', open: '/environments', icon: 'env' },
@@ -192,15 +197,14 @@ export function Palette({ close }: { close: () => void }) {
     document.getElementById(`${list}-current`)?.scrollIntoView({ block: 'nearest' });
   });
   return (
-    <ModalOverlay className="over" isOpen isDismissable onOpenChange={(open) => open || close()}>
-      <Modal className="pal">
+    <ModalOverlay className={dialog.overlay ?? ''} isOpen isDismissable onOpenChange={(open) => open || close()}>
+      <Modal className={styles.palette ?? ''}>
         <AriaDialog aria-label="Search or jump to">
-          <div className="pal-in">
+          <div className={styles.search}>
             <Icon name="search" />
-            <input
-              // biome-ignore lint/a11y/noAutofocus: a dialog takes the focus
+            <FindInput
               autoFocus
-              className="find-in grow"
+              grow
               role="combobox"
               aria-expanded="true"
               aria-controls={list}
@@ -218,31 +222,37 @@ export function Palette({ close }: { close: () => void }) {
               onKeyDown={onKeyDown}
             />
           </div>
-          <div role="listbox" id={list} className="pal-list" aria-label="Found">
+          <div role="listbox" id={list} className={styles.list} aria-label="Found">
             {options.map((each, index) => (
               <div key={each.id}>
-                {each.group !== options[index - 1]?.group && <div className="pal-g">{each.group}</div>}
+                {each.group !== options[index - 1]?.group && (
+                  <div className={styles.group} data-part="group">
+                    {each.group}
+                  </div>
+                )}
                 {/* biome-ignore lint/a11y/useFocusableInteractive: as above */}
                 {/* biome-ignore lint/a11y/useKeyWithClickEvents: the field has the keys */}
                 <div
                   role="option"
                   id={each === current ? `${list}-current` : undefined}
-                  className="pal-o"
+                  className={styles.option}
                   aria-selected={each === current}
                   onPointerMove={() => setPlace(index)}
                   onClick={() => choose(each)}
                 >
                   {each.icon}
-                  <span className="cut">{visibleText(each.label)}</span>
-                  <span className="dim small">{visibleText(each.note)}</span>
+                  <Text cut>{visibleText(each.label)}</Text>
+                  <Hint>{visibleText(each.note)}</Hint>
                 </div>
               </div>
             ))}
             {options.length === 0 && (
-              <p className="pad mut">{found.isFetching ? 'Searching' : 'No result has these words.'}</p>
+              <Pad as="p" tone="muted">
+                {found.isFetching ? 'Searching' : 'No result has these words.'}
+              </Pad>
             )}
           </div>
-          <div className="pal-f">
+          <div className={styles.foot}>
             <span>
               <kbd>↑</kbd> <kbd>↓</kbd> move
             </span>

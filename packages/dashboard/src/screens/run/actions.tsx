@@ -2,11 +2,12 @@
 
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate } from '@tanstack/react-router';
+import { useNavigate } from '@tanstack/react-router';
 import { useRef, useState } from 'react';
-import { Button } from 'react-aria-components';
 import { statusOf } from '../../api/problem.ts';
 import { useClient } from '../../api/session.ts';
+import { P } from '../../parts/blocks.tsx';
+import { Button, ButtonLink, FieldGroup, Input } from '../../parts/controls.tsx';
 import { ConfirmDialog, Dialog } from '../../parts/dialog.tsx';
 import { countText } from '../../parts/format.ts';
 import { Problem } from '../../parts/problem.tsx';
@@ -111,11 +112,8 @@ function RerunDialog({ run, isFreshAtFirst, close }: { run: RunItem; isFreshAtFi
       close={close}
       footer={
         <>
-          <Button className="btn" onPress={close}>
-            Back
-          </Button>
-          <Link
-            className="btn"
+          <Button onClick={close}>Back</Button>
+          <ButtonLink
             to="/runs/new"
             search={{
               rerun: run.run_id,
@@ -125,28 +123,28 @@ function RerunDialog({ run, isFreshAtFirst, close }: { run: RunItem; isFreshAtFi
             onClick={close}
           >
             Change more…
-          </Link>
+          </ButtonLink>
           <Button
-            className="btn pri"
-            isDisabled={isBusy || (draft.prompt.trim() === '' && original.prompt !== '')}
-            onPress={() => void start()}
+            kind="primary"
+            disabled={isBusy || (draft.prompt.trim() === '' && original.prompt !== '')}
+            onClick={() => void start()}
           >
             {draft.prompt === original.prompt ? 'Run again' : 'Run with this prompt'}
           </Button>
         </>
       }
     >
-      <p className="mut">A new run of its own conversation, with the same configuration, attachments and metadata.</p>
-      <div className="field">
+      <P tone="muted">A new run of its own conversation, with the same configuration, attachments and metadata.</P>
+      <FieldGroup>
         <label htmlFor="rerun-prompt">Prompt</label>
-        <textarea
+        <Input
           id="rerun-prompt"
-          className="in"
+          as="textarea"
           rows={8}
           value={draft.prompt}
           onChange={({ target }) => change({ prompt: target.value })}
         />
-      </div>
+      </FieldGroup>
       {hasEnvironment && <FreshCheck isOn={draft.isFresh} set={(isFresh) => change({ isFresh })} />}
       <Problem error={error} />
     </Dialog>

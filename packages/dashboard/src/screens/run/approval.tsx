@@ -3,13 +3,17 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { visible } from '@runyard/contract/wire/visible';
 import { type KeyboardEvent, useEffect, useId, useRef, useState } from 'react';
 import { useClient, useMay } from '../../api/session.ts';
+import { CodeBlock, Hint, Row, Text } from '../../parts/blocks.tsx';
+import { Button, Input } from '../../parts/controls.tsx';
 import { CopyButton } from '../../parts/copy.tsx';
+import { Diff, type DiffLine } from '../../parts/diff.tsx';
 import { StateBadge } from '../../parts/icon.tsx';
 import { keyText, useKeys } from '../../parts/keys.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Lasting } from '../../parts/time.tsx';
+import styles from './approval.module.css';
 
 /**
  * The buttons of a new question work only after this number of milliseconds, because the second click of a double click was meant for the
@@ -32,6 +36,22 @@ function unshownInput({ title, action }: BlockedOn): {
   if (typeof command !== 'string' || typeof diff !== 'string') return { command: title, others: input };
   return { command, diff, ...(Object.keys(others).length > 0 ? { others } : {}) };
 }
+
+/** Returns every line of a diff, also lines that a patch program skips: a person must see all of what the agent asks for. */
+const everyLine = (diff: string): DiffLine[] =>
+  diff
+    .replace(/\n$/, '')
+    .split('\n')
+    .map((line) => {
+      const kind = /^(?:\+\+\+|---|[^-+ ])/.test(line)
+        ? 'hunk'
+        : line.startsWith('+')
+          ? 'add'
+          : line.startsWith('-')
+            ? 'del'
+            : 'same';
+      return { kind, number: undefined, text: kind === 'hunk' ? line : line.slice(1) };
+    });
 
 /** Returns what the agent asks for, as a title. */
 function titleOf({ kind, action, enforced_by: holder }: BlockedOn): string {
@@ -94,8 +114,7 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return;
     event.preventDefault();
-    if (isPermission) deny();
-    else if (words.trim() !== '') void respond({ message: words.trim() });
+    deny();
   };
   useKeys(
     isPermission
@@ -115,69 +134,65 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
   const disabled = !isReadable || isSending;
   const { command, diff, others } = unshownInput(asked);
   return (
-    <section className="approve" aria-labelledby={heading}>
-      <div className="approve-h">
+    <section className={styles.card} aria-labelledby={heading}>
+      <div className={styles.head}>
         <StateBadge state="BLOCKED" />
-        <h2 id={heading} className="grow">
+        <Text id={heading} as="h2" grow>
           {titleOf(asked)}
-        </h2>
-        <span className="small waitc">
+        </Text>
+        <Text tone="wait" small>
           waits <Lasting from={asked.asked_at} to={undefined} />
-        </span>
+        </Text>
       </div>
-      <div className="approve-b">
+      <div className={styles.body}>
         {isPermission ? (
           <>
-            {asked.action && <p className="small dim">{`Tool: ${visible(asked.action.name)}`}</p>}
+            {asked.action && <Hint as="p">{`Tool: ${visible(asked.action.name)}`}</Hint>}
             {command !== asked.title && <p>{visible(asked.title)}</p>}
             {command !== undefined && (
-              <div className="code">
+              <CodeBlock>
                 <pre>{visible(command)}</pre>
-                <CopyButton text={command} what="Copy command" className="copy" />
-              </div>
+                <CopyButton text={command} what="Copy command" />
+              </CodeBlock>
             )}
             {others !== undefined && (
-              <div className="code">
+              <CodeBlock>
                 <pre>{visible(JSON.stringify(others, null, 2))}</pre>
-              </div>
+              </CodeBlock>
             )}
-            {diff && (
-              <div className="code">
-                <pre>{visible(diff)}</pre>
-              </div>
-            )}
+            {diff && <Diff lines={everyLine(diff)} first={Number.POSITIVE_INFINITY} />}
           </>
         ) : (
           <Markdown text={asked.title} />
         )}
         {!isPermission && (asked.options ?? []).length > 0 && (
-          <div className="row wrap">
+          <Row wrap>
             {asked.options?.map((option) => (
               <RoleButton key={option} needs="member" disabled={disabled} run={() => void respond({ message: option })}>
                 {visible(option)}
               </RoleButton>
             ))}
-          </div>
+          </Row>
         )}
-        {(isDenying || !isPermission) && (
-          <textarea
+        {isDenying && (
+          <Input
             ref={reason}
-            className="in"
+            as="textarea"
             rows={2}
-            aria-label={isPermission ? 'Reason, or what to do instead' : 'Your answer'}
-            placeholder={isPermission ? 'Reason, or what to do instead (optional)' : 'Your answer'}
+            aria-label="Reason, or what to do instead"
+            placeholder="Reason, or what to do instead (optional)"
             value={words}
             onChange={({ target }) => setWords(target.value)}
             onKeyDown={onKeyDown}
           />
         )}
-        <p className="row wrap">
-          {isPermission ? (
+        <Row as="p" wrap>
+          {isPermission && (
             <>
               {!isDenying && (
                 <RoleButton
                   needs="member"
-                  className="btn pri"
+                  kind="primary"
                   disabled={disabled}
                   run={() => void respond({ decision: 'approve' })}
                 >
@@ -193,39 +208,30 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
                   Approve for the rest of the run
                 </RoleButton>
               )}
-              <RoleButton needs="member" className={`btn ${isDenying ? 'dan' : ''}`} disabled={disabled} run={deny}>
+              <RoleButton needs="member" kind={isDenying ? 'danger' : undefined} disabled={disabled} run={deny}>
                 {isDenying ? 'Deny' : 'Deny…'}
                 {!isDenying && <kbd>D</kbd>}
               </RoleButton>
               {isDenying && (
-                <button type="button" className="btn ghost" onClick={() => setDenying(false)}>
+                <Button kind="ghost" onClick={() => setDenying(false)}>
                   Back
-                </button>
+                </Button>
               )}
             </>
-          ) : (
-            <RoleButton
-              needs="member"
-              className="btn pri"
-              disabled={disabled || words.trim() === ''}
-              run={() => void respond({ message: words.trim() })}
-            >
-              Answer
-            </RoleButton>
           )}
-          <span className="hint grow hide-m">
+          <Hint grow notNarrow>
             {may
-              ? 'Counts for this request only. A later answer starts a new sandbox with the same files.'
+              ? `${isPermission ? 'Counts' : 'Write your answer below. It counts'} for this request only. A later answer starts a new sandbox with the same files.`
               : 'Your role in this team is viewer: a member can answer.'}
-          </span>
-        </p>
+          </Hint>
+        </Row>
         {isPermission && (
-          <p className="hint">
+          <Hint as="p">
             {asked.enforced_by === undefined
               ? 'Advice: the agent asks in its own words. A script or an alias can do the same without a question.'
               : `Enforced: the ${asked.enforced_by} holds this action until you decide, and wrote this request.`}
             {asked.rest_of_run !== undefined && ` For the rest of the run: ${visible(asked.rest_of_run)}.`}
-          </p>
+          </Hint>
         )}
         <Problem error={error} />
       </div>

@@ -5,9 +5,13 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { lazy, Suspense, useState } from 'react';
 import { useClient } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
+import { Count, Fold, Hint, P, Text } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { sizeText } from '../../parts/format.ts';
-import { Icon, type IconName } from '../../parts/icon.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import type { IconName } from '../../parts/icons.ts';
 import { Problem } from '../../parts/problem.tsx';
+import styles from './facts.module.css';
 
 const Preview = lazy(async () => ({ default: (await import('./preview.tsx')).Preview }));
 
@@ -26,10 +30,15 @@ function rowOf(artifact: ArtifactItem): Row {
     case 'PLAN':
       return { icon: 'plan', name: artifact.data.title ?? 'Plan', note: 'plan', uid: artifact.data.artifact_uid };
     case 'PULL_REQUEST': {
-      const { url, branch } = artifact.data;
+      const { url, branch, status } = artifact.data;
       const [, repository, number] =
         /([^/]+\/[^/]+)\/(?:pull|pulls|merge_requests|-\/merge_requests)\/(\d+)/.exec(url) ?? [];
-      return { icon: 'pr', name: repository ? `${repository} #${number}` : branch, note: 'pull request', url };
+      return {
+        icon: 'pr',
+        name: repository ? `${repository} #${number}` : branch,
+        note: status === 'unknown' ? 'pull request' : `pull request, ${status}`,
+        url,
+      };
     }
     case 'SCREENSHOT':
       return {
@@ -59,16 +68,16 @@ export function Artifacts({ run }: { run: RunItem }) {
   const artifacts = run.artifacts ?? [];
   const [opened, setOpened] = useState<string | undefined>();
   return (
-    <div className="sec">
+    <div className={styles.section}>
       <h2>
-        Artifacts <span className="n">{artifacts.length > 0 ? artifacts.length : ''}</span>
+        Artifacts <Count>{artifacts.length > 0 ? artifacts.length : ''}</Count>
       </h2>
       {artifacts.length === 0 ? (
-        <p className="dim">
+        <P tone="dim">
           {!isTerminal(run.state) ? 'None yet.' : run.started_at === null ? 'None. The agent did not begin.' : 'None.'}
-        </p>
+        </P>
       ) : (
-        <ul className="files">
+        <ul className={styles.files}>
           {artifacts.map((artifact, index) => (
             <Item key={index} row={rowOf(artifact)} open={setOpened} />
           ))}
@@ -87,17 +96,17 @@ function Item({ row, open }: { row: Row; open: (uid: string) => void }) {
     <li>
       <Icon name={row.icon} small />
       {uid !== undefined ? (
-        <button type="button" className="fold cut" onClick={() => open(uid)}>
+        <Fold type="button" cut onClick={() => open(uid)}>
           {name}
-        </button>
+        </Fold>
       ) : isWeb ? (
-        <a className="cut" href={url} target="_blank" rel="noreferrer noopener" title={visibleText(url)}>
+        <Text as="a" cut href={url} target="_blank" rel="noreferrer noopener" title={visibleText(url)}>
           {name}
-        </a>
+        </Text>
       ) : (
-        <span className="cut">{name}</span>
+        <Text cut>{name}</Text>
       )}
-      <span className="right dim small">{visibleText(row.note)}</span>
+      <Hint right>{visibleText(row.note)}</Hint>
     </li>
   );
 }
@@ -114,9 +123,7 @@ export function DownloadButton({ uid }: { uid: string }) {
   };
   return (
     <>
-      <button type="button" className="btn" onClick={() => void download()}>
-        Download
-      </button>
+      <Button onClick={() => void download()}>Download</Button>
       <Problem error={error} />
     </>
   );

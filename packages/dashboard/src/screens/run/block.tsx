@@ -2,7 +2,7 @@
 
 import { createContext, type ReactNode, type RefObject, use, useCallback, useEffect, useRef, useState } from 'react';
 import { usePrinted } from '../../parts/printing.ts';
-import styles from './run.module.css';
+import styles from './talk.module.css';
 
 /** A block is rendered if it is at most this many pixels above or below the visible part. */
 const nearPx = 1_500;
@@ -49,8 +49,19 @@ export function WatchedBlocks({
   return <WatchContext value={watch}>{children}</WatchContext>;
 }
 
-/** Shows `children` while the block is near the visible part. With `isNearAtFirst`, the first rendering already shows `children`. */
-export function Block({ isNearAtFirst, children }: { isNearAtFirst: boolean; children: ReactNode }) {
+/**
+ * Shows `children` while the block is near the visible part. With `isNearAtFirst`, the first rendering already shows `children`. With
+ * `isTarget`, the block is shown although it may be far away.
+ */
+export function Block({
+  isNearAtFirst,
+  isTarget,
+  children,
+}: {
+  isNearAtFirst: boolean;
+  isTarget: boolean;
+  children: ReactNode;
+}) {
   const watch = use(WatchContext);
   const isPrinted = usePrinted();
   const place = useRef<HTMLDivElement>(null);
@@ -64,7 +75,7 @@ export function Block({ isNearAtFirst, children }: { isNearAtFirst: boolean; chi
       setNear(near);
     });
   }, [watch]);
-  const isShown = isNear || isPrinted;
+  const isShown = isNear || isTarget || isPrinted;
   return (
     <div className={styles.block} style={{ height: isShown ? 'auto' : height }} ref={place}>
       {isShown && children}

@@ -1,28 +1,27 @@
-import type { FollowupAttachment } from '@runyard/contract/runs/run-request';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
-import { clockText, sizeText } from '../../parts/format.ts';
-import { Icon } from '../../parts/icon.tsx';
+import { encodeFile, FileChips, FilePicker, useAttachedFiles } from '../../parts/attached-files.tsx';
+import { Hint, Row, Text } from '../../parts/blocks.tsx';
+import { buttonLooked } from '../../parts/controls.tsx';
+import { clockText } from '../../parts/format.ts';
 import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import styles from './composer.module.css';
 import { keepDraft, readDraft } from './draft.ts';
 import { hasForeignTexts } from './facts.tsx';
-import styles from './run.module.css';
-
-/** Maximum number of files of a message. The request contains the bytes of these files. */
-const mostFiles = 5;
-/** Maximum number of bytes of one file of a message. */
-const mostBytes = 10 * 1024 * 1024;
 
 type Mode = 'normal' | 'plan' | 'orchestrate';
 const modes: readonly Mode[] = ['normal', 'plan', 'orchestrate'];
 
 /** Returns a sentence about the effect that a message to the run has in its current state. */
 function hintOf(run: RunItem): string {
-  if (run.blocked_on) return 'Or answer with a message, which the agent reads instead of a decision';
+  if (run.blocked_on)
+    return run.blocked_on.kind === 'question'
+      ? 'Your answer'
+      : 'Or answer with a message, which the agent reads instead of a decision';
   if (run.status_message?.session_debug_until && !run.is_sandbox_running)
     return 'Message to an agent in the failed sandbox';
   if (run.state === 'INPROGRESS') return 'The agent reads it after this turn';
@@ -31,19 +30,9 @@ function hintOf(run: RunItem): string {
     : 'The message becomes part of the prompt, because the agent has not begun';
 }
 
-/** Returns a file in the form that the API accepts. A data URL has the base64 text after its first comma (RFC 2397). */
-async function encode(file: File): Promise<FollowupAttachment> {
-  const url = await new Promise<string>((resolve, reject) => {
-    const reader = new FileReader();
-    reader.onload = () => resolve(String(reader.result));
-    reader.onerror = () => reject(reader.error);
-    reader.readAsDataURL(file);
-  });
-  return {
-    file_name: file.name,
-    mime_type: file.type || 'application/octet-stream',
-    data: url.slice(url.indexOf(',') + 1),
-  };
+/** A text to add to the message. The same text can be added again as another object. */
+export interface Draft {
+  readonly text: string;
 }
 
 /**
@@ -56,17 +45,17 @@ export function Composer({
   refresh,
 }: {
   run: RunItem;
-  draft: string | undefined;
+  draft: Draft | undefined;
   refresh: () => Promise<void>;
 }) {
   const client = useClient();
   const may = useMay('member');
   const field = useRef<HTMLTextAreaElement>(null);
-  const picker = useRef<HTMLInputElement>(null);
   const { person } = useSession();
   const [text, setText] = useState(() => readDraft(person.uid, run.run_id));
   useEffect(() => keepDraft(person.uid, run.run_id, text), [person.uid, run.run_id, text]);
-  const [files, setFiles] = useState<readonly File[]>([]);
+  const attached = useAttachedFiles();
+  const { files } = attached;
   const [mode, setMode] = useState<Mode>('normal');
   const [beginsAnew, setBeginsAnew] = useState(false);
   const [error, setError] = useState<unknown>();
@@ -83,8 +72,7 @@ export function Composer({
   useKeys([{ key: 'm', does: 'Write a message', run: () => field.current?.focus() }]);
   useEffect(() => {
     if (draft === undefined) return;
-    setText((before) => (before === '' ? draft : `${before}\n\n${draft}`));
-    field.current?.focus();
+    setText((before) => (before.trim() === '' ? draft.text : `${before.trimEnd()}\n\n${draft.text}`));
   }, [draft]);
 
   const send = async (event?: FormEvent) => {
@@ -94,7 +82,7 @@ export function Composer({
     setError(undefined);
     key.current ??= crypto.randomUUID();
     try {
-      const attachments = await Promise.all(files.map(encode));
+      const attachments = await Promise.all(files.map(encodeFile));
       await client.sendFollowup({
         params: { runId: run.run_id },
         body: {
@@ -111,7 +99,7 @@ export function Composer({
       });
       key.current = undefined;
       setText('');
-      setFiles([]);
+      attached.clear();
       setMode('normal');
       setBeginsAnew(false);
       await refresh();
@@ -123,25 +111,14 @@ export function Composer({
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void send(event as unknown as FormEvent);
   };
-  const add = (added: readonly File[]) => {
-    const tooLarge = added.find(({ size }) => size > mostBytes);
-    setError(
-      tooLarge
-        ? new Error(
-            `${tooLarge.name} has ${sizeText(tooLarge.size)}; a file of a message has at most ${sizeText(mostBytes)}`,
-          )
-        : undefined,
-    );
-    setFiles([...files, ...added.filter(({ size }) => size <= mostBytes)].slice(0, mostFiles));
-  };
   const until = run.status_message?.session_debug_until;
   return (
     <>
-      <Problem error={error} />
-      <form className="compose" aria-label="Message to the agent" onSubmit={(event) => void send(event)}>
-        <label className="sr" htmlFor="message">
+      <Problem error={error ?? attached.problem} />
+      <form className={styles.form} aria-label="Message to the agent" onSubmit={(event) => void send(event)}>
+        <Text as="label" spoken htmlFor="message">
           Message to the agent
-        </label>
+        </Text>
         <textarea
           id="message"
           ref={field}
@@ -151,44 +128,19 @@ export function Composer({
           disabled={!may}
           onChange={({ target }) => setText(target.value)}
           onKeyDown={onKeyDown}
+          onPaste={attached.onPaste}
+          onDrop={attached.onDrop}
         />
         {files.length > 0 && (
           <div className={styles.attached}>
-            {files.map((file, index) => (
-              <span key={index} className="chip">
-                {file.name} <span className="dim">{sizeText(file.size)}</span>
-                <button
-                  type="button"
-                  className="btn ghost sm icon x"
-                  aria-label={`Remove ${file.name}`}
-                  onClick={() => setFiles(files.filter((each) => each !== file))}
-                >
-                  <Icon name="x" small />
-                </button>
-              </span>
-            ))}
+            <FileChips {...attached} />
           </div>
         )}
-        <div className="compose-f">
-          <input
-            ref={picker}
-            type="file"
-            multiple
-            hidden
-            onChange={({ target }) => {
-              add([...(target.files ?? [])]);
-              target.value = '';
-            }}
-          />
-          <RoleButton
-            needs="member"
-            className="btn ghost sm icon"
-            label="Attach files"
-            run={() => picker.current?.click()}
-          >
-            <Icon name="clip" small />
-          </RoleButton>
-          <label className="btn ghost sm pick">
+        <div className={styles.foot}>
+          <FilePicker add={attached.add}>
+            {(choose) => <RoleButton needs="member" kind="ghost" small icon="clip" label="Attach files" run={choose} />}
+          </FilePicker>
+          <label {...buttonLooked({ kind: 'ghost', small: true, square: false, className: styles.pick })}>
             <span>Mode:</span>
             <select
               className={styles.mode}
@@ -202,7 +154,7 @@ export function Composer({
             </select>
           </label>
           {canBeginAnew && (
-            <label className="btn ghost sm pick">
+            <label {...buttonLooked({ kind: 'ghost', small: true, square: false, className: styles.pick })}>
               <input
                 type="checkbox"
                 checked={beginsAnew}
@@ -213,20 +165,20 @@ export function Composer({
             </label>
           )}
           {canBeginAnew && beginsAnew && (
-            <span className="hint hide-m">A new sandbox, with only the changes of the repositories</span>
+            <Hint notNarrow>A new sandbox, with only the changes of the repositories</Hint>
           )}
-          {until && <span className="hint hide-m">{`until ${clockText(Date.parse(until))} here`}</span>}
-          {!may && <span className="hint">A member of the team can send messages.</span>}
-          <span className="right row">
+          {until && <Hint notNarrow>{`until ${clockText(Date.parse(until))} here`}</Hint>}
+          {!may && <Hint>A member of the team can send messages.</Hint>}
+          <Row as="span" right>
             <RoleButton
               needs="member"
-              className="btn pri sm icon"
+              kind="primary"
+              small
+              icon="send"
               label="Send message"
               disabled={isSending || text.trim() === ''}
-            >
-              <Icon name="send" small />
-            </RoleButton>
-          </span>
+            />
+          </Row>
         </div>
       </form>
     </>

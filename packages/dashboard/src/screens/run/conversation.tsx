@@ -1,14 +1,16 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { visibleText } from '@runyard/contract/wire/visible';
 import { useEffect, useLayoutEffect, useRef, useState, useSyncExternalStore } from 'react';
-import { useMembers } from '../../api/lists.ts';
-import { Icon } from '../../parts/icon.tsx';
+import { Quote, Stack } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Block, WatchedBlocks } from './block.tsx';
 import { Entries } from './entries.tsx';
+import { FindBar } from './find-bar.tsx';
+import { QueuedMessages } from './queued.tsx';
 import styles from './run.module.css';
-import { Turn } from './turn.tsx';
+import talk from './talk.module.css';
+import { TargetContext, useTarget } from './target.ts';
 import type { FollowedRun } from './use-run.ts';
 
 /**
@@ -109,7 +111,25 @@ export function Conversation({
       scroller?.removeEventListener('touchmove', letGo);
     };
   }, [source]);
+  const {
+    target,
+    goTo,
+    error: targetError,
+  } = useTarget(followed, place, (element) => {
+    isAtEnd.current = false;
+    setSeen(source.view().added);
+    element.scrollIntoView({ block: 'center' });
+    for (const each of place.current?.querySelectorAll('[data-target]') ?? [])
+      delete (each as HTMLElement).dataset.target;
+    (element as HTMLElement).dataset.target = '';
+    kept.current = { entry: element, top: element.getBoundingClientRect().top, until: performance.now() + keepMs };
+  });
+  const toTop = () => {
+    const first = source.view().blocks[0]?.entries[0];
+    void goTo(first === undefined || source.view().older !== undefined ? 1 : first.seq);
+  };
   const toEnd = () => {
+    kept.current = undefined;
     isAtEnd.current = true;
     const scroller = scrollerOf(place.current);
     scroller?.scrollTo({ top: scroller.scrollHeight });
@@ -118,7 +138,7 @@ export function Conversation({
   const older = async () => {
     setError(undefined);
     const top = scrollerOf(place.current)?.getBoundingClientRect().top ?? 0;
-    const entry = [...(place.current?.querySelectorAll('.turn') ?? [])].find(
+    const entry = [...(place.current?.querySelectorAll('[data-part=turn]') ?? [])].find(
       (each) => each.getBoundingClientRect().bottom > top,
     );
     kept.current = entry && { entry, top: entry.getBoundingClientRect().top, until: Number.POSITIVE_INFINITY };
@@ -132,64 +152,48 @@ export function Conversation({
   };
   const author = run.creator?.display_name ?? run.creator?.uid ?? 'Prompt';
   return (
-    <div className={styles.talk}>
+    <div className={talk.talk}>
+      <FindBar runId={run.run_id} goTo={goTo} toTop={toTop} toEnd={toEnd} />
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the conversation */}
-      <div className="scroll" tabIndex={0} ref={place}>
-        <div className="flow" role="log" aria-label="Conversation" aria-live="off">
+      <div className={styles.scroll} data-part="scroll" tabIndex={0} ref={place}>
+        <div className={styles.flow} role="log" aria-label="Conversation" aria-live="off">
           {children}
           <Problem error={storyError} />
           {story.older !== undefined && (
-            <button type="button" className={`btn sm ${styles.older}`} onClick={() => void older()}>
+            <Button small className={talk.older} onClick={() => void older()}>
               Earlier messages
-            </button>
+            </Button>
           )}
-          <Problem error={error} />
-          <WatchedBlocks place={place} scrollerOf={scrollerOf}>
-            {story.blocks.map(({ number, entries }, index) => (
-              <Block key={number} isNearAtFirst={index >= story.blocks.length - 2}>
-                <Entries entries={entries} runId={run.run_id} author={author} />
-              </Block>
-            ))}
-          </WatchedBlocks>
-          <Waiting run={run} />
+          <Problem error={error ?? targetError} />
+          <TargetContext value={target?.seq}>
+            <WatchedBlocks place={place} scrollerOf={scrollerOf}>
+              {story.blocks.map(({ number, entries }, index) => (
+                <Block
+                  key={number}
+                  isNearAtFirst={index >= story.blocks.length - 2}
+                  isTarget={number === target?.block}
+                >
+                  <Entries entries={entries} runId={run.run_id} author={author} />
+                </Block>
+              ))}
+            </WatchedBlocks>
+          </TargetContext>
+          <QueuedMessages run={run} refresh={followed.refresh} />
           {!isReading && story.count === 0 && (
-            <section className="stack s2">
+            <Stack as="section" gap={2}>
               <h2>Prompt, which no agent has begun</h2>
-              <div className="ask-box mut">
+              <Quote tone="muted">
                 <Markdown text={run.prompt ?? ''} />
-              </div>
-            </section>
+              </Quote>
+            </Stack>
           )}
         </div>
       </div>
       {fresh > 0 && (
-        <button type="button" className={`btn sm ${styles.jump}`} onClick={toEnd}>
-          <Icon name="down" small />
+        <Button small icon="down" className={talk.jump} onClick={toEnd}>
           {`${fresh} new`}
-        </button>
+        </Button>
       )}
     </div>
   );
-}
-
-/** Shows the messages that the agent has not read yet, at the end of the conversation. */
-function Waiting({ run: { waiting_followups: waiting = [] } }: { run: RunItem }) {
-  const members = useMembers().data;
-  return waiting.map(({ followup_id: id, message, mode, attachments, created_by: by, created_at: at }) => (
-    <Turn key={id} at={at}>
-      <section className="ask-box mut" aria-label="Queued message">
-        <p className="who row wrap">
-          <span>{visibleText(members?.find(({ user }) => user.uid === by)?.user.display_name ?? by)}</span>
-          <span className="tag">Queued</span>
-          {mode !== undefined && <span className="tag">{mode}</span>}
-          {attachments.map((name, index) => (
-            <span key={index} className="chip">
-              {visibleText(name)}
-            </span>
-          ))}
-        </p>
-        <Markdown text={message} />
-      </section>
-    </Turn>
-  ));
 }

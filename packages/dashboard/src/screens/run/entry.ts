@@ -1,11 +1,14 @@
 /** The entries of a conversation, in the form in which the page shows them. */
 
 import type { ActionState, ContentBlock } from '@runyard/contract/runs/conversations';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 
 /** A request of the agent to a person, with the answer if a person has answered. */
 export interface RequestEntry {
   readonly kind: 'request';
   readonly id: string;
+  /** Number of the event that began the entry, in the stream of the run. Links to the entry name it. */
+  readonly seq: number;
   readonly at: string | undefined;
   readonly isQuestion: boolean;
   readonly title: string;
@@ -16,6 +19,7 @@ export interface RequestEntry {
 export interface ActionEntry {
   readonly kind: 'action';
   readonly id: string;
+  readonly seq: number;
   readonly at: string | undefined;
   readonly category: string;
   readonly name: string;
@@ -35,15 +39,20 @@ export interface ActionEntry {
 export interface TextEntry {
   readonly kind: 'text';
   readonly id: string;
+  readonly seq: number;
   readonly at: string | undefined;
   readonly role: string;
   readonly text: string;
+  /** Of the message of a user: its sender; undefined: the creator of the run. */
+  readonly by?: string;
+  readonly mode?: string;
   readonly shortened?: number;
 }
 
 export interface NoticeEntry {
   readonly kind: 'notice';
   readonly id: string;
+  readonly seq: number;
   readonly at: string | undefined;
   readonly name: string;
   readonly data: unknown;
@@ -78,20 +87,43 @@ export function withRequest(entry: Entry, asked: AskedState | undefined): Entry 
 export const textOf = (value: unknown): string =>
   typeof value === 'string' ? value : value === undefined ? '' : (JSON.stringify(value, null, 2) ?? '');
 
+/** A caller, as the service records it. */
+export interface Caller {
+  readonly type: string;
+  readonly uid: string;
+  readonly display_name?: string | undefined;
+}
+
+/** Returns the name of a caller, with its kind if it is no person. */
+export const nameOf = ({ type, uid, display_name: name }: Caller): string =>
+  `${name ?? uid}${type === 'run' ? ' (run)' : type === 'service_account' ? ' (agent)' : ''}`;
+
+/** Returns the name of the caller that caused an event of the timeline; undefined if the event names none. */
+export function callerOf(event: Pick<TimelineEvent, 'payload'> | undefined): string | undefined {
+  const by = event?.payload?.by as Partial<Caller> | undefined;
+  return typeof by?.uid === 'string' && typeof by.type === 'string' ? nameOf(by as Caller) : undefined;
+}
+
+/** Returns the sender and the mode of a message, as members of its entry. */
+export const originOf = ({
+  sent_by: by,
+  mode,
+}: {
+  readonly sent_by?: Caller | undefined;
+  readonly mode?: string | undefined;
+}): Pick<TextEntry, 'by' | 'mode'> => ({ ...(by ? { by: nameOf(by) } : {}), ...(mode ? { mode } : {}) });
+
 /** Returns the decision about a request, and the person or policy that decided, from the service's record of the decision. */
 export function outcomeOf(decided: {
   readonly decision: string;
   readonly by: string;
   readonly message?: string | undefined;
-  readonly answered_by?:
-    | { readonly type: string; readonly uid: string; readonly display_name?: string | undefined }
-    | undefined;
+  readonly answered_by?: Caller | undefined;
 }): NonNullable<RequestEntry['outcome']> {
   const author = decided.answered_by;
-  const kind = author?.type === 'run' ? ' (run)' : author?.type === 'service_account' ? ' (agent)' : '';
   return {
     decision: decided.decision,
-    by: author === undefined ? `the ${decided.by}` : `${author.display_name ?? author.uid}${kind}`,
+    by: author === undefined ? `the ${decided.by}` : nameOf(author),
     ...(decided.message ? { message: decided.message } : {}),
   };
 }
@@ -117,6 +149,6 @@ export function askedIn(block: Extract<ContentBlock, { type: 'event' }>): Asked 
 export function joined(before: Entry, after: Entry): Entry {
   if (before.kind === 'text' && after.kind === 'text') return { ...before, text: before.text + after.text };
   if (before.kind !== 'action' || after.kind !== 'action') return after;
-  const { at, category, name, input } = before;
-  return { ...after, at, category, name, input };
+  const { seq, at, category, name, input } = before;
+  return { ...after, seq, at, category, name, input };
 }

@@ -2,25 +2,39 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { visible, visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
 import { useClient, useMay } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
+import { Count, Fact, Facts, Hint, Row, Stack, Text, TextLink } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { CopyButton } from '../../parts/copy.tsx';
-import { Fact } from '../../parts/fact.tsx';
-import { costText, countText, dollarText, numberText } from '../../parts/format.ts';
+import { countText, dollarText } from '../../parts/format.ts';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Person } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Artifacts } from './artifacts.tsx';
-import { Denied, Pushes } from './network.tsx';
+import { Cost } from './cost.tsx';
+import styles from './facts.module.css';
+import { Denied, GithubAnswers, Pushes } from './network.tsx';
 import { Sandbox } from './sandbox.tsx';
 import { SetupSteps, setupSteps } from './why.tsx';
 import { Workspace } from './workspace.tsx';
 
+const RunChecks = lazy(async () => ({ default: (await import('./checks.tsx')).RunChecks }));
+const History = lazy(async () => ({ default: (await import('./history.tsx')).History }));
+const PullRequest = lazy(async () => ({ default: (await import('./pull-request.tsx')).PullRequest }));
+const Result = lazy(async () => ({ default: (await import('./result.tsx')).Result }));
+
+const RunLink = ({ runId }: { runId: string }) => (
+  <TextLink to="/runs/$runId" params={{ runId }}>
+    {runId.slice(0, 8)}
+  </TextLink>
+);
+
 /** Shows the facts of a run beside its conversation. Facts without a value are not shown. */
-export function Facts({
+export function RunFacts({
   run,
   events,
   refresh,
@@ -36,8 +50,8 @@ export function Facts({
   const steps = setupSteps(events);
   return (
     <>
-      <div className="sec">
-        <dl className="kv">
+      <div className={styles.section}>
+        <Facts>
           <Fact name="State">
             <StateBadge state={run.state} />
           </Fact>
@@ -55,9 +69,9 @@ export function Facts({
           </Fact>
           <Fact name="Started by">
             {run.schedule ? (
-              <Link className="link" to="/schedules/$scheduleId" params={{ scheduleId: run.schedule.schedule_id }}>
+              <TextLink to="/schedules/$scheduleId" params={{ scheduleId: run.schedule.schedule_id }}>
                 {visibleText(run.schedule.schedule_name)}
-              </Link>
+              </TextLink>
             ) : (
               run.source?.toLowerCase().replaceAll('_', ' ')
             )}
@@ -69,7 +83,7 @@ export function Facts({
                 {requested && run.model_id && requested !== run.model_id && (
                   <>
                     <br />
-                    <span className="waitc small">{`instead of ${requested}`}</span>
+                    <Text tone="wait" small>{`instead of ${requested}`}</Text>
                   </>
                 )}
               </>
@@ -81,78 +95,101 @@ export function Facts({
           <Fact name={config?.approval_policy === 'auto-deny' ? 'Denies' : 'Asks before'}>
             {run.approvals?.map(({ text, enforced_by: enforcer }) => (
               <div key={text}>
-                {visibleText(text)}{' '}
-                <span className="dim small">{enforcer ? `enforced by the ${enforcer}` : 'advice'}</span>
+                {visibleText(text)} <Hint>{enforcer ? `enforced by the ${enforcer}` : 'advice'}</Hint>
               </div>
             ))}
           </Fact>
           <Fact name="After a turn">{config?.idle_timeout_minutes !== undefined && idleText(config)}</Fact>
           <Fact name="Environment">
             {config?.environment_id && (
-              <Link className="link" to="/environments/$uid" params={{ uid: config.environment_id }}>
+              <TextLink to="/environments/$uid" params={{ uid: config.environment_id }}>
                 <EnvironmentName uid={config.environment_id} />
-              </Link>
+              </TextLink>
             )}
           </Fact>
-          <Fact name="Parent run">
-            {run.parent_run_id && (
-              <Link className="link" to="/runs/$runId" params={{ runId: run.parent_run_id }}>
-                {run.parent_run_id.slice(0, 8)}
-              </Link>
-            )}
-          </Fact>
+          <Fact name="Parent run">{run.parent_run_id && <RunLink runId={run.parent_run_id} />}</Fact>
+          <Fact name="Retry of">{run.retry_of && <RunLink runId={run.retry_of} />}</Fact>
+          <Fact name="Rerun of">{run.rerun_of && <RunLink runId={run.rerun_of} />}</Fact>
           <Fact name="Page">
             {run.trigger_url && /^https?:\/\//i.test(run.trigger_url) && (
-              <a className="link" href={run.trigger_url} target="_blank" rel="noreferrer noopener">
+              <Text as="a" link href={run.trigger_url} target="_blank" rel="noreferrer noopener">
                 {URL.parse(run.trigger_url)?.host}
-              </a>
+              </Text>
             )}
           </Fact>
-        </dl>
+        </Facts>
       </div>
+      {('result' in run || run.result_artifact_uid !== undefined) && (
+        <Suspense>
+          <Result run={run} />
+        </Suspense>
+      )}
+      {lastOf(events, 'check_started') && (
+        <Suspense>
+          <RunChecks events={events} />
+        </Suspense>
+      )}
+      {events.some(({ event_type: type, payload }) => payload?.by !== undefined || type === 'execution_retried') && (
+        <Suspense>
+          <History events={events} />
+        </Suspense>
+      )}
       <Cost run={run} />
       <Artifacts run={run} />
+      <Suspense>
+        {run.artifacts?.map(
+          (artifact, index) =>
+            artifact.artifact_type === 'PULL_REQUEST' && <PullRequest key={index} artifact={artifact} />,
+        )}
+      </Suspense>
       <Workspace run={run} />
       <Withheld run={run} refresh={refresh} />
       <Denied events={events} run={run} />
       <Pushes events={events} />
+      <GithubAnswers events={events} />
       {run.dropped_output && (
-        <div className="sec">
+        <div className={styles.section}>
           <h2>Not stored</h2>
-          <p className="hint">
+          <Hint as="p">
             {`${countText(run.dropped_output.events, 'event')} and ${countText(run.dropped_output.transcript_lines, 'line')} of the transcript, because the run reached its limits.`}
-          </p>
+          </Hint>
         </div>
       )}
-      <div className="sec">
-        <dl className="kv">
+      <div className={styles.section}>
+        <Facts>
           <Fact name="Run">
-            <span className="row">
-              <span className="mono cut grow">{run.run_id}</span>
+            <Row as="span">
+              <Text mono cut grow>
+                {run.run_id}
+              </Text>
               <CopyButton text={run.run_id} what="Copy run id" />
-            </span>
+            </Row>
           </Fact>
           <Fact name="Created">
             <Ago time={run.created_at} />
           </Fact>
           <Fact name="Metadata">
             {Object.keys(run.metadata ?? {}).length > 0 && (
-              <span className="mono">
+              <Text mono>
                 {Object.entries(run.metadata ?? {}).map(([name, value]) => (
-                  <span key={name} className="row">{`${visibleText(name)} ${visibleText(value)}`}</span>
+                  <Row key={name} as="span">{`${visibleText(name)} ${visibleText(value)}`}</Row>
                 ))}
-              </span>
+              </Text>
             )}
           </Fact>
-        </dl>
+        </Facts>
         {run.started_at !== null && steps.length > 0 && (
           <details>
-            <summary className="dim small">Setup</summary>
+            <Text as="summary" tone="dim" small>
+              Setup
+            </Text>
             <SetupSteps steps={steps} />
           </details>
         )}
         <details>
-          <summary className="dim small">Configuration</summary>
+          <Text as="summary" tone="dim" small>
+            Configuration
+          </Text>
           <JsonView value={config ?? {}} />
         </details>
       </div>
@@ -201,68 +238,6 @@ function textMember(event: TimelineEvent | undefined, name: string): string | un
   return typeof value === 'string' ? value : undefined;
 }
 
-function Cost({ run }: { run: RunItem }) {
-  const usage = run.request_usage;
-  const usd = usage?.inference_cost_usd;
-  const limit = run.agent_config?.max_cost_usd;
-  const parts = usage?.inference_cost_breakdown_usd;
-  const rows: readonly (readonly [string, number | undefined])[] = parts
-    ? [
-        ['Read', parts.input_cost_usd],
-        ['From cache', parts.input_cache_read_cost_usd],
-        ['To cache', parts.input_cache_write_cost_usd],
-        ['Written', parts.output_cost_usd],
-        ["Provider's tools", parts.provider_tools_cost_usd],
-      ]
-    : [];
-  return (
-    <div className="sec">
-      <h2>Cost {limit !== undefined && <span className="n right">{`of the limit of ${dollarText(limit)}`}</span>}</h2>
-      {usage === undefined ? (
-        <p className="mut">No model was asked.</p>
-      ) : (
-        <>
-          <div className="row">
-            <span className="b">{costText(usage)}</span>
-            {limit !== undefined && usd !== undefined && limit > 0 && (
-              <>
-                <svg
-                  className="meter grow"
-                  viewBox="0 0 100 6"
-                  preserveAspectRatio="none"
-                  role="img"
-                  aria-label={`${Math.round((usd / limit) * 100)} percent of the limit`}
-                >
-                  <rect width={Math.min(100, (usd / limit) * 100)} height="6" className="f-ink2" />
-                </svg>
-                <span className="dim">{`${Math.round((usd / limit) * 100)}%`}</span>
-              </>
-            )}
-            {usage.total_tokens !== undefined && (
-              <span className="dim right">{`${numberText(usage.total_tokens)} tokens`}</span>
-            )}
-          </div>
-          {rows.length > 0 && (
-            <table className="tok">
-              <tbody>
-                {rows.map(
-                  ([name, value]) =>
-                    value !== undefined && (
-                      <tr key={name}>
-                        <td>{name}</td>
-                        <td>{dollarText(value)}</td>
-                      </tr>
-                    ),
-                )}
-              </tbody>
-            </table>
-          )}
-        </>
-      )}
-    </div>
-  );
-}
-
 /** Shows the texts of others that ran in the sandbox of the run, and a button that accepts them. */
 function AcceptConversation({ run, refresh }: { run: RunItem; refresh: () => Promise<void> }) {
   const client = useClient();
@@ -280,22 +255,22 @@ function AcceptConversation({ run, refresh }: { run: RunItem; refresh: () => Pro
     await refresh();
   };
   return (
-    <div className="stack s2">
-      <ul className="files small">
+    <Stack gap={2}>
+      <Text as="ul" small className={styles.files}>
         {waiting.difference?.map(({ path, after }) => (
           <li key={path}>
-            <span className="whole-value">{visible(String(after))}</span>
+            <Text whole>{visible(String(after))}</Text>
           </li>
         ))}
-      </ul>
+      </Text>
       <Problem error={error} />
-      <div className="row">
-        <button type="button" className="btn sm" disabled={isBusy} onClick={() => void accept()}>
+      <Row>
+        <Button small disabled={isBusy} onClick={() => void accept()}>
           Accept these texts
-        </button>
-        <span className="hint">Or begin anew: rerun the run, or send a message that begins anew.</span>
-      </div>
-    </div>
+        </Button>
+        <Hint>Or begin anew: rerun the run, or send a message that begins anew.</Hint>
+      </Row>
+    </Stack>
   );
 }
 
@@ -304,25 +279,25 @@ function Withheld({ run, refresh }: { run: RunItem; refresh: () => Promise<void>
   const withheld = run.withheld ?? [];
   if (withheld.length === 0) return null;
   return (
-    <div className="sec">
+    <div className={styles.section}>
       <h2>
-        Withheld rights <span className="n">{withheld.length}</span>
+        Withheld rights <Count>{withheld.length}</Count>
       </h2>
-      <ul className="files small">
+      <Text as="ul" small className={styles.files}>
         {withheld.map(({ reason }, index) => (
           <li key={index}>
             <Icon name="lock" small />
             <span>{visibleText(reason)}</span>
           </li>
         ))}
-      </ul>
+      </Text>
       {may && hasForeignTexts(run) && <AcceptConversation run={run} refresh={refresh} />}
-      <p className="hint">
+      <Hint as="p">
         The run executes texts of others whom its executor has not accepted.{' '}
-        <Link className="link" to="/needs-answer" search={{ tab: 'acceptances' }}>
+        <TextLink to="/inbox" search={{ tab: 'acceptances' }}>
           Read and accept them
-        </Link>
-      </p>
+        </TextLink>
+      </Hint>
     </div>
   );
 }

@@ -1,10 +1,12 @@
-/** The denied connections of a run, and the pushes of the run. */
+/** The denied connections of a run, its pushes, and what it wrote on GitHub. */
+
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { Link } from '@tanstack/react-router';
+import { Count, Hint, Text, TextLink } from '../../parts/blocks.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
+import styles from './facts.module.css';
 
 type Payload = Readonly<Record<string, unknown>>;
 
@@ -45,28 +47,29 @@ export function Denied({ events, run }: { events: readonly TimelineEvent[]; run:
   const { counts, tries, message } = deniedOf(events);
   if (counts.size === 0) return null;
   return (
-    <div className="sec">
+    <div className={styles.section}>
       <h2>
-        Denied egress{' '}
-        <span className="n">{`${countText(counts.size, 'host')}, ${countText(tries, 'try', 'tries')}`}</span>
+        Denied egress <Count>{`${countText(counts.size, 'host')}, ${countText(tries, 'try', 'tries')}`}</Count>
       </h2>
-      <ul className="files small">
+      <Text as="ul" small className={styles.files}>
         {[...counts].map(([host, count]) => (
           <li key={host}>
             <Icon name="ban" small />
-            <span className="mono cut">{visibleText(host)}</span>
-            <span className="right dim">{`×${count}`}</span>
+            <Text mono cut>
+              {visibleText(host)}
+            </Text>
+            <Text tone="dim" right>{`×${count}`}</Text>
           </li>
         ))}
-      </ul>
-      <p className="hint">
+      </Text>
+      <Hint as="p">
         {message && visibleText(message)}{' '}
         {run.agent_config?.environment_id && (
-          <Link className="link" to="/environments/$uid" params={{ uid: run.agent_config.environment_id }}>
+          <TextLink to="/environments/$uid" params={{ uid: run.agent_config.environment_id }}>
             Edit allowed hosts
-          </Link>
+          </TextLink>
         )}
-      </p>
+      </Hint>
     </div>
   );
 }
@@ -85,17 +88,46 @@ export function Pushes({ events }: { events: readonly TimelineEvent[] }) {
   });
   if (pushes.length === 0) return null;
   return (
-    <div className="sec">
+    <div className={styles.section}>
       <h2>Pushes</h2>
-      <ul className="files small">
+      <Text as="ul" small className={styles.files}>
         {pushes.map(({ repository, branch, result, reason }, index) => (
           <li key={index} title={reason && visibleText(reason)}>
             <Icon name="git" small />
-            <span className="mono cut">{visibleText(`${repository} ${branch}`)}</span>
-            <span className={`right ${result === 'refused' || result === 'rejected' ? 'badc' : 'okc'}`}>{result}</span>
+            <Text mono cut>
+              {visibleText(`${repository} ${branch}`)}
+            </Text>
+            <Text tone={result === 'refused' || result === 'rejected' ? 'bad' : 'good'} right>
+              {result}
+            </Text>
           </li>
         ))}
-      </ul>
+      </Text>
+    </div>
+  );
+}
+
+/** Lists what the run wrote on GitHub with its tools. */
+export function GithubAnswers({ events }: { events: readonly TimelineEvent[] }) {
+  const answers = events.filter(({ event_type: type }) => type === 'github_answered');
+  if (answers.length === 0) return null;
+  return (
+    <div className={styles.section}>
+      <h2>Written on GitHub</h2>
+      <Text as="ul" small className={styles.files}>
+        {answers.map(({ event_uuid: id, payload }) => (
+          <li key={id}>
+            <Icon name="git" small />
+            {typeof payload?.url === 'string' ? (
+              <Text as="a" link cut href={payload.url} target="_blank" rel="noreferrer noopener">
+                {visibleText(String(payload.tool).replaceAll('_', ' '))}
+              </Text>
+            ) : (
+              <Text>{visibleText(String(payload?.reason))}</Text>
+            )}
+          </li>
+        ))}
+      </Text>
     </div>
   );
 }

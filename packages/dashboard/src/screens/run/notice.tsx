@@ -1,70 +1,72 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useState } from 'react';
+import { Row, Text } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { usePrinted } from '../../parts/printing.ts';
 import type { NoticeEntry } from './entry.ts';
+import { noticeWords } from './notice-words.ts';
+import { doneText, Plan } from './plan.tsx';
 import styles from './run.module.css';
+import { planIn } from './step-words.ts';
+import talk from './talk.module.css';
 import { Turn } from './turn.tsx';
 
-interface PlanItem {
-  readonly content: string;
-  readonly status: string | undefined;
-}
-
-/** Returns the steps of a plan that a harness reports (ACP: `plan` with `entries`). */
-function planOf({ name, data }: NoticeEntry): readonly PlanItem[] | undefined {
-  const entries = (data as { entries?: unknown } | null)?.entries;
-  if (!/plan/i.test(name) || !Array.isArray(entries)) return undefined;
-  return entries.flatMap((item: { content?: unknown; status?: string } | null) =>
-    typeof item?.content === 'string' ? [{ content: item.content, status: item.status }] : [],
+/** Shows a notice: a plan as a list of steps, a thought as a folded text, and any other notice as a sentence. */
+export function Notice({ entry }: { entry: NoticeEntry }) {
+  const plan = /plan/i.test(entry.name) ? planIn(entry.data) : undefined;
+  const text = (entry.data as { text?: unknown } | null)?.text;
+  return (
+    <Turn at={entry.at} seqs={[entry.seq]}>
+      {plan ? (
+        <div className={styles.act}>
+          <div className={styles.actHead}>
+            <Icon name="plan" small />
+            <Text medium>Plan</Text>
+            <Text tone="dim">{doneText(plan)}</Text>
+          </div>
+          <Plan items={plan} />
+        </div>
+      ) : typeof text === 'string' ? (
+        <Folded name={entry.name} text={text} />
+      ) : (
+        <Sentence entry={entry} />
+      )}
+    </Turn>
   );
 }
 
-/** Shows a notice of a harness. A plan is shown as a list of steps. The data of any other notice is shown in a folded block. */
-export function Notice({ entry }: { entry: NoticeEntry }) {
+/** Shows a long text of the harness, such as a thought, after a click on its name. */
+function Folded({ name, text }: { name: string; text: string }) {
   const [isOpen, setOpen] = useState(false);
-  const isPrinted = usePrinted();
-  const plan = planOf(entry);
-  if (plan) {
-    const done = plan.filter(({ status }) => status === 'completed').length;
-    return (
-      <Turn at={entry.at}>
-        <div className="act">
-          <div className="sum row">
-            <Icon name="plan" small />
-            <span className="md">Plan</span>
-            <span className="dim">{`${done} of ${plan.length} done`}</span>
-          </div>
-          <div className="card-b">
-            <ul className="plan">
-              {plan.map(({ content, status }, index) => (
-                <li key={index}>
-                  <Icon name={status === 'completed' ? 'check' : status === 'in_progress' ? 'right' : 'more'} small />
-                  <span className={status === 'completed' ? 'mut' : status === 'in_progress' ? 'md' : ''}>
-                    {visibleText(content)}
-                  </span>
-                </li>
-              ))}
-            </ul>
-          </div>
-        </div>
-      </Turn>
-    );
-  }
-  const text = (entry.data as { text?: unknown } | null)?.text;
+  const open = usePrinted() || isOpen;
   return (
-    <Turn at={entry.at}>
-      <details
-        className={styles.notice}
-        open={isOpen || isPrinted}
-        onToggle={({ currentTarget }) => setOpen(currentTarget.open)}
-      >
-        <summary className="small dim">{visibleText(entry.name.replaceAll('_', ' '))}</summary>
-        {(isOpen || isPrinted) &&
-          (typeof text === 'string' ? <Markdown text={text} /> : <JsonView value={entry.data} />)}
-      </details>
-    </Turn>
+    <details className={talk.notice} open={open} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <Text as="summary" tone="dim" small>
+        {visibleText(name.replaceAll('_', ' '))}
+      </Text>
+      {open && <Markdown text={text} />}
+    </details>
+  );
+}
+
+function Sentence({ entry }: { entry: NoticeEntry }) {
+  const [isRaw, setRaw] = useState(false);
+  const { icon, words, isBad } = noticeWords(entry);
+  return (
+    <>
+      <Row small top>
+        <Icon name={icon} small />
+        <Text tone={isBad ? 'wait' : 'dim'} grow>
+          {visibleText(words)}
+        </Text>
+        <Button kind="ghost" small aria-expanded={isRaw} onClick={() => setRaw(!isRaw)}>
+          Raw
+        </Button>
+      </Row>
+      {isRaw && <JsonView value={{ name: entry.name, data: entry.data }} />}
+    </>
   );
 }

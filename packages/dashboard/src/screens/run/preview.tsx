@@ -1,14 +1,15 @@
 import type { Client } from '@runyard/client';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
-import { Button } from 'react-aria-components';
 import { useClient } from '../../api/session.ts';
+import { Hint, P } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { Terminal } from '../../parts/terminal.tsx';
 import { DownloadButton } from './artifacts.tsx';
-import styles from './run.module.css';
+import styles from './preview.module.css';
 
 interface Content {
   readonly name: string;
@@ -57,7 +58,7 @@ export function Preview({ uid, close }: { uid: string; close: () => void }) {
       footer={
         <>
           <DownloadButton uid={uid} />
-          <Button className="btn pri" onPress={close}>
+          <Button kind="primary" onClick={close}>
             Close
           </Button>
         </>
@@ -70,8 +71,8 @@ export function Preview({ uid, close }: { uid: string; close: () => void }) {
       {data?.kind === 'frame' && (
         <iframe className={styles.frame} sandbox="" src={data.url} title={visibleText(data.name)} />
       )}
-      {data?.kind === 'none' && <p className="mut">This kind of file has no preview. Download it.</p>}
-      {data?.note && <p className="hint">{data.note}</p>}
+      {data?.kind === 'none' && <P tone="muted">This kind of file has no preview. Download it.</P>}
+      {data?.note && <Hint as="p">{data.note}</Hint>}
     </Dialog>
   );
 }

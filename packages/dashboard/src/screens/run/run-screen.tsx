@@ -1,5 +1,6 @@
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
@@ -9,27 +10,33 @@ import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
+import { Hint, Pad, Row, Tabs, Text } from '../../parts/blocks.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { costText, durationText } from '../../parts/format.ts';
 import { StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Live } from '../../parts/live.tsx';
+import { look } from '../../parts/look.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import type { RunAction } from './actions.tsx';
 import { Approval } from './approval.tsx';
 import { ChildRuns, useChildRuns } from './child-runs.tsx';
-import { Composer } from './composer.tsx';
+import { Composer, type Draft } from './composer.tsx';
 import { Conversation } from './conversation.tsx';
-import { Facts } from './facts.tsx';
+import { callerOf } from './entry.ts';
+import { RunFacts } from './facts.tsx';
+import styles from './run.module.css';
 import { TimelineBar } from './timeline-bar.tsx';
 import { Toolbar } from './toolbar.tsx';
 import { type FollowedRun, useRun } from './use-run.ts';
 import { Setup, setupSteps, Why } from './why.tsx';
+import { Workspace } from './workspace.tsx';
 
 const ActionDialog = lazy(async () => ({ default: (await import('./actions.tsx')).ActionDialog }));
-const Changes = lazy(async () => ({ default: (await import('./changes.tsx')).Changes }));
+const Outline = lazy(async () => ({ default: (await import('./outline.tsx')).Outline }));
+const Changes = lazy(async () => ({ default: (await import('./changes/changes.tsx')).Changes }));
 
 const route = getRouteApi('/shell/runs/$runId');
 
@@ -54,9 +61,9 @@ function OneRun({ runId }: { runId: string }) {
     return (
       <Page title="Run" crumbs={<Runs />}>
         {error ? (
-          <div className="pad">
+          <Pad>
             <Problem error={error} onRetry={() => void followed.refresh()} />
-          </div>
+          </Pad>
         ) : (
           <SkeletonRows />
         )}
@@ -85,13 +92,15 @@ function useListKeys(runId: string): void {
 }
 
 const Runs = () => (
-  <Link to="/runs" className="hide-m">
+  <Link to="/runs" className={look({ notNarrow: true })}>
     Runs
   </Link>
 );
 
 /** Returns a short text that explains the state of this run. */
-function stateNote(run: RunItem): string {
+function stateNote(run: RunItem, events: readonly TimelineEvent[]): string {
+  const caller = callerOf(events.findLast(({ event_type: type }) => type === 'oz_run_cancelled'));
+  if (run.state === 'CANCELLED' && caller !== undefined) return `by ${caller}`;
   if (run.state === 'BLOCKED') return 'Waits for an answer';
   // The conversation of a failed run begins with the reason.
   if (run.state === 'FAILED' || run.state === 'ERROR') return run.started_at === null ? 'before its agent began' : '';
@@ -103,11 +112,11 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
   const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'conversation';
   const [action, setAction] = useState<RunAction | undefined>();
   const { error, attempt } = useAttempts();
-  const [draft, setDraft] = useState<string | undefined>();
+  const [draft, setDraft] = useState<Draft | undefined>();
   const children = useChildRuns(run);
   const hasEnded = isTerminal(run.state);
   const steps = setupSteps(timeline);
-  const facts = <Facts run={run} events={timeline} refresh={refresh} />;
+  const facts = <RunFacts run={run} events={timeline} refresh={refresh} />;
   const write = () => document.getElementById('message')?.focus();
 
   useAnnouncedState(run);
@@ -119,40 +128,41 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
       crumbs={<Runs />}
       actions={<Toolbar run={run} attempt={attempt} refresh={refresh} open={setAction} />}
     >
-      <div className="run">
-        <div className="talk">
+      <div className={styles.screen}>
+        <div className={styles.conversation}>
           <div>
-            <div className="run-head">
-              <div className="row wrap">
+            <div className={styles.runHead}>
+              <Row wrap>
                 <StateBadge state={run.state} large />
-                <span className="mut">{visibleText(stateNote(run))}</span>
+                <Text tone="muted">{visibleText(stateNote(run, timeline))}</Text>
                 {hasEnded ? (
-                  <span className="right dim small">
+                  <Hint right>
                     ended <Ago time={run.finished_at} isPast />
-                  </span>
+                  </Hint>
                 ) : (
-                  <span className="right">
+                  <Text right>
                     <Live status={status} />
-                  </span>
+                  </Text>
                 )}
-              </div>
+              </Row>
               <h1>{visibleText(run.title)}</h1>
               <TimelineBar run={run} events={timeline} />
               <Problem error={error} />
             </div>
             <Strip run={run} facts={facts} />
-            <nav className="tabs" aria-label="Views of the run">
+            <Tabs aria-label="Views of the run">
               <Tab name="conversation" current={tab} label="Conversation" />
               <Tab name="files" current={tab} label="Files changed" />
-            </nav>
+            </Tabs>
           </div>
           {tab === 'files' ? (
             <Suspense fallback={<SkeletonRows />}>
               <Changes
                 run={run}
+                files={<Workspace run={run} />}
                 comment={(text) => {
-                  setDraft(text);
-                  write();
+                  setDraft({ text });
+                  showToast('The comment is in your message.');
                 }}
               />
             </Suspense>
@@ -162,10 +172,10 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
                 <Why run={run} events={timeline} rerun={() => setAction('rerun')} write={write} />
               )}
               {!hasEnded && run.started_at === null && steps.length > 0 && <Setup steps={steps} />}
-              <ChildRuns runs={children} />
+              <ChildRuns runs={children} parentId={run.run_id} />
             </Conversation>
           )}
-          <div className="dock">
+          <div className={styles.dock} data-part="dock">
             <div>
               {run.blocked_on && (
                 <Approval key={run.blocked_on.request_id} run={run} asked={run.blocked_on} refresh={refresh} />
@@ -174,7 +184,8 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
             </div>
           </div>
         </div>
-        <aside className="panel" aria-label="About this run">
+        <aside className={styles.panel} aria-label="About this run">
+          <Suspense>{tab !== 'files' && <Outline run={run} />}</Suspense>
           {facts}
         </aside>
       </div>
@@ -189,7 +200,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
           />
         )}
       </Suspense>
-      <span className="sr" role="status" id="run-state" />
+      <Text spoken role="status" id="run-state" />
     </Page>
   );
 }
@@ -228,26 +239,26 @@ function Strip({ run, facts }: { run: RunItem; facts: ReactNode }) {
       ? durationText(Date.parse(run.finished_at) - Date.parse(run.started_at))
       : undefined;
   return (
-    <details className="details-strip" onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
-      <summary className="fx" title="All facts about this run">
+    <details className={styles.detailsStrip} onToggle={({ currentTarget }) => setOpen(currentTarget.open)}>
+      <summary className={styles.fx} title="All facts about this run">
         <div>
-          <span className="dim small">Cost</span>
-          <span className="b">{costText(run.request_usage)}</span>
+          <Hint>Cost</Hint>
+          <Text bold>{costText(run.request_usage)}</Text>
         </div>
         <div>
-          <span className="dim small">Model</span>
-          <span className="cut">{(run.model_id ?? '').split('/').at(-1)}</span>
+          <Hint>Model</Hint>
+          <Text cut>{(run.model_id ?? '').split('/').at(-1)}</Text>
         </div>
         <div>
-          <span className="dim small">Artifacts</span>
-          <span className="b">{run.artifacts?.length ?? 0}</span>
+          <Hint>Artifacts</Hint>
+          <Text bold>{run.artifacts?.length ?? 0}</Text>
         </div>
         <div>
-          <span className="dim small">Time</span>
+          <Hint>Time</Hint>
           <span>{time ?? <Ago time={run.created_at} />}</span>
         </div>
       </summary>
-      {isOpen && <div className="pad">{facts}</div>}
+      {isOpen && <Pad>{facts}</Pad>}
     </details>
   );
 }

@@ -1,6 +1,8 @@
 /** The sandbox of a run: its backend, its isolation and its limits. */
+
 import type { SandboxIsolation, TimelineEvent } from '@runyard/contract/runs/timeline';
 import { visibleText } from '@runyard/contract/wire/visible';
+import { Text } from '../../parts/blocks.tsx';
 import { countText, durationText, numberText, sizeText } from '../../parts/format.ts';
 
 /** The payload of the event `worker_container_ready`. The service has checked it, but an old event may lack members. */
@@ -29,29 +31,33 @@ export function Sandbox({ event }: { event: TimelineEvent }) {
   const refused = network?.refused_hosts ?? [];
   return (
     <>
-      {backend === 'none' ? <span className="badc">none: no isolation</span> : visibleText(backend ?? 'ready')}
+      {backend === 'none' ? <Text tone="bad">none: no isolation</Text> : visibleText(backend ?? 'ready')}
       {typeof ms === 'number' && `, ready in ${durationText(ms)}`}
-      {limits && <div className="dim">{sandboxLimits(limits)}</div>}
+      {limits && (
+        <Text as="div" tone="dim">
+          {sandboxLimits(limits)}
+        </Text>
+      )}
       {features && (
         <details>
-          <summary className={missing.length > 0 ? 'waitc small' : 'dim small'}>
+          <Text as="summary" tone={missing.length > 0 ? 'wait' : 'dim'} small>
             {missing.length > 0
               ? `${countText(missing.length, 'isolation feature')} missing`
               : `All ${numberText(features.length)} isolation features`}
-          </summary>
-          <ul className="small">
+          </Text>
+          <Text as="ul" small>
             {missing.map(({ feature, reason }) => (
               <li key={feature}>
-                <span className="waitc">{`no ${visibleText(feature)}`}</span>
+                <Text tone="wait">{`no ${visibleText(feature)}`}</Text>
                 {`: ${visibleText(reason)}`}
               </li>
             ))}
-            {features.length > 0 && <li className="dim">{`Holds: ${features.map(visibleText).join(', ')}`}</li>}
-          </ul>
+            {features.length > 0 && <Text as="li" tone="dim">{`Holds: ${features.map(visibleText).join(', ')}`}</Text>}
+          </Text>
         </details>
       )}
       {refused.length > 0 && (
-        <div className="waitc small">{`The worker does not allow ${refused.map(visibleText).join(', ')}`}</div>
+        <Text as="div" tone="wait" small>{`The worker does not allow ${refused.map(visibleText).join(', ')}`}</Text>
       )}
     </>
   );

@@ -5,17 +5,17 @@
 
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import type { RunMessagePage } from '@runyard/contract/runs/conversation-pages';
-import type { ContentBlock } from '@runyard/contract/runs/conversations';
 import {
   type AskedState,
-  askedIn,
   type Entry,
   joined,
+  originOf,
   outcomeOf,
   type RequestEntry,
   textOf,
   withRequest,
 } from './entry.ts';
+import { addSteps } from './story-page.ts';
 
 /** Number of entries in one block. The page renders only blocks that have changed. */
 const blockSize = 25;
@@ -69,10 +69,29 @@ export class Story {
   };
   readonly view = (): StoryView => this.#view;
 
+  /**
+   * Returns the entry to which a number of an event leads, with the number of its block. The service can merge events of ended runs; then
+   * it is the next entry. Returns undefined if the entry is not loaded.
+   */
+  find(seq: number): { readonly entry: Entry; readonly block: number } | undefined {
+    let found: { readonly entry: Entry; readonly block: number } | undefined;
+    let isAfterFirst = this.#older === undefined;
+    for (const { number, entries } of this.#view.blocks)
+      for (const entry of entries) {
+        if (entry.seq <= seq) isAfterFirst = true;
+        if (entry.seq >= seq && (found === undefined || entry.seq < found.entry.seq)) found = { entry, block: number };
+      }
+    return isAfterFirst ? found : undefined;
+  }
+
   /** Adds an older page before the current entries. The current entries keep their places, so only the blocks of the page are new. */
   prepend(page: Pick<RunMessagePage, 'steps' | 'continued' | 'older'>): void {
     const part = new Story();
-    for (const step of page.steps) part.#addStep(step);
+    addSteps(page.steps, {
+      get: (id) => part.#get(id),
+      put: (entry) => part.#put(entry),
+      ask: (actionId, state) => part.#ask(actionId, state),
+    });
     // If `part.#asked` and `this.#asked` both have a state of the same action, use the state in `this.#asked`, because it is newer.
     this.#asked = new Map([...part.#asked, ...this.#asked]);
     const offset = this.#first - part.#end;
@@ -154,26 +173,35 @@ export class Story {
 
   /** Adds the content of an event to the entries. Always returns false. */
   #apply(event: AgentEvent): false {
-    const at = event.occurred_at;
+    const { occurred_at: at, seq } = event;
     if ((event.type === 'action_output' || event.type === 'action_result') && !this.#places.has(event.action_id)) {
       if (this.#pending.length < mostPending) this.#pending.push(event);
       return false;
     }
     switch (event.type) {
       case 'turn_started':
-        this.#put({ kind: 'text', id: `${event.step_id}/prompt`, at, role: 'user', text: event.prompt });
+        this.#put({
+          kind: 'text',
+          id: `${event.step_id}/prompt`,
+          seq,
+          at,
+          role: 'user',
+          text: event.prompt,
+          ...originOf(event),
+        });
         break;
       case 'text': {
         const id = `text/${event.message_id}`;
         const before = this.#get(id);
         const text = before?.kind === 'text' ? before.text + event.text : event.text;
-        this.#put({ kind: 'text', id, at: before?.at ?? at, role: event.role, text });
+        this.#put({ kind: 'text', id, seq: before?.seq ?? seq, at: before?.at ?? at, role: event.role, text });
         break;
       }
       case 'action':
         this.#put({
           kind: 'action',
           id: event.action_id,
+          seq,
           at,
           category: event.category,
           name: event.name,
@@ -196,7 +224,7 @@ export class Story {
         }));
         break;
       case 'notice':
-        this.#put({ kind: 'notice', id: `${event.step_id}/${event.seq}`, at, name: event.name, data: event.data });
+        this.#put({ kind: 'notice', id: `${event.step_id}/${seq}`, seq, at, name: event.name, data: event.data });
         break;
       case 'blocked': {
         const { request } = event;
@@ -204,6 +232,7 @@ export class Story {
         this.#put({
           kind: 'request',
           id: `request/${request.request_id}`,
+          seq,
           at,
           isQuestion: request.kind === 'question',
           title: request.title,
@@ -220,91 +249,21 @@ export class Story {
         const asked: RequestEntry =
           before?.kind === 'request'
             ? before
-            : { kind: 'request', id, at, isQuestion: event.kind === 'question', title: event.title, input: undefined };
+            : {
+                kind: 'request',
+                id,
+                seq,
+                at,
+                isQuestion: event.kind === 'question',
+                title: event.title,
+                input: undefined,
+              };
         this.#put({ ...asked, outcome: outcomeOf(event) });
         break;
       }
       default:
     }
     return false;
-  }
-
-  #addStep(step: RunMessagePage['steps'][number]): void {
-    for (const message of step.messages) {
-      for (const block of message.content) this.#addBlock(step.id, message, block);
-    }
-  }
-
-  #addBlock(stepId: string, message: RunMessagePage['steps'][number]['messages'][number], block: ContentBlock): void {
-    const at = message.timestamp;
-    const shortened = message.whole_bytes === undefined ? {} : { shortened: message.seq };
-    if (block.type === 'text') {
-      const isPrompt = message.role === 'user' && block.message_id === undefined;
-      const id = isPrompt ? `${stepId}/prompt` : `text/${block.message_id ?? message.seq}`;
-      const entry: Entry = { kind: 'text', id, at, role: message.role, text: block.text, ...shortened };
-      const before = this.#get(id);
-      this.#put(before === undefined ? entry : joined(before, entry));
-    } else if (block.type === 'action') {
-      this.#put({
-        kind: 'action',
-        id: block.id,
-        at,
-        category: block.category,
-        name: block.name,
-        input: block.input,
-        output: '',
-        state: 'running',
-        ...shortened,
-      });
-    } else if (block.type === 'action_result') {
-      const { text, exit_code: exitCode, duration_ms: durationMs, output_artifact_uid: outputUid } = block.output;
-      const change = {
-        state: block.state,
-        output: text,
-        ...(exitCode === undefined ? {} : { exitCode }),
-        ...(durationMs === undefined ? {} : { durationMs }),
-        ...(outputUid === undefined ? {} : { outputUid }),
-        ...shortened,
-      };
-      if (!this.#places.has(block.action_id))
-        this.#put({
-          kind: 'action',
-          id: block.action_id,
-          at,
-          category: block.category,
-          name: block.name,
-          input: {},
-          ...change,
-        });
-      else this.#change('action', block.action_id, (entry) => ({ ...entry, ...change }));
-    } else this.#addEvent(stepId, message, block);
-  }
-
-  #addEvent(
-    stepId: string,
-    message: RunMessagePage['steps'][number]['messages'][number],
-    block: Extract<ContentBlock, { type: 'event' }>,
-  ): void {
-    const at = message.timestamp;
-    const asked = askedIn(block);
-    if (asked === undefined) {
-      this.#put({ kind: 'notice', id: `${stepId}/${message.seq}`, at, name: block.name, data: block.data });
-      return;
-    }
-    const { request_id: requestId, title, action_id: actionId } = asked.request;
-    this.#ask(actionId, asked.decision === undefined ? 'waiting' : asked.decision === 'deny' ? 'denied' : 'running');
-    if (asked.by === 'policy' && asked.decision === 'approve') return;
-    this.#put({
-      kind: 'request',
-      id: `request/${requestId}`,
-      at,
-      isQuestion: block.name === 'question',
-      title,
-      input: undefined,
-      ...(asked.decision === undefined || asked.by === undefined
-        ? {}
-        : { outcome: outcomeOf({ ...asked, decision: asked.decision, by: asked.by }) }),
-    });
   }
 
   #show(): void {

@@ -1,8 +1,11 @@
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import { Row, Text } from '../../parts/blocks.tsx';
+import chart from '../../parts/chart.module.css';
 import { durationText, secondsText } from '../../parts/format.ts';
 import { useNow } from '../../parts/time.tsx';
+import styles from './run.module.css';
 
 /** A period in the life of a run, such as the setup. */
 export interface Span {
@@ -66,12 +69,12 @@ export function spansOf(events: readonly TimelineEvent[]): Span[] {
   return spans;
 }
 
-const fills: Readonly<Record<Span['kind'], string>> = {
-  queued: 'f-line',
-  setup: 'f-ink3',
-  agent: 'f-c3',
-  waiting: '',
-  failed: 'f-bad',
+const fills: Readonly<Record<Span['kind'], string | undefined>> = {
+  queued: chart.line,
+  setup: chart.ink3,
+  agent: chart.ramp3,
+  waiting: undefined,
+  failed: chart.bad,
 };
 
 /** Returns the total time of all spans of a kind, in milliseconds. */
@@ -100,12 +103,12 @@ export function TimelineBar({ run, events }: { run: RunItem; events: readonly Ti
   const failed = spans.find(({ kind }) => kind === 'failed');
   const label = `Timeline: ${spans.map(({ words, to, from }) => (to === undefined ? `now ${words} for ${durationText(now - from)}` : words)).join(', ')}.`;
   return (
-    <div className="bar">
+    <div className={styles.bar}>
       <svg viewBox="0 0 1000 12" preserveAspectRatio="none" role="img" aria-label={label}>
         <defs>
           <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
-            <rect width="6" height="6" className="f-off" />
-            <rect width="2.4" height="6" className="f-wait" />
+            <rect width="6" height="6" className={chart.off} />
+            <rect width="2.4" height="6" className={chart.wait} />
           </pattern>
         </defs>
         {spans.map(({ kind, from, to, words }, index) => (
@@ -116,27 +119,27 @@ export function TimelineBar({ run, events }: { run: RunItem; events: readonly Ti
             width={Math.max(2, x(to ?? now) - x(from) - 2)}
             height="6"
             rx="1.5"
-            className={kind === 'agent' && to === undefined ? 'f-acc' : fills[kind]}
+            className={kind === 'agent' && to === undefined ? chart.accent : fills[kind]}
             {...(kind === 'waiting' ? { fill: 'url(#hatch)' } : {})}
           >
             <title>{words}</title>
           </rect>
         ))}
         {denied.map((time, index) => (
-          <path key={index} d={`M${x(time)} 0v12`} className="k-bad" strokeWidth="2" />
+          <path key={index} d={`M${x(time)} 0v12`} className={chart.badStroke} strokeWidth="2" />
         ))}
       </svg>
-      <div className="row small dim">
-        <span className="hide-m">{secondsText(first)}</span>
+      <Row tone="dim" small>
+        <Text notNarrow>{secondsText(first)}</Text>
         {kinds.map(({ kind, words }) => (
-          <span key={kind} className={kind === 'queued' || kind === 'setup' ? 'hide-m' : ''}>
+          <Text key={kind} small notNarrow={kind === 'queued' || kind === 'setup'}>
             {words}
-          </span>
+          </Text>
         ))}
-        {failed && <span className="badc">{failed.words}</span>}
-        {denied.length > 0 && <span className="badc">{`${denied.length} denied`}</span>}
-        <span className="right">{durationText(now - first)}</span>
-      </div>
+        {failed && <Text tone="bad">{failed.words}</Text>}
+        {denied.length > 0 && <Text tone="bad">{`${denied.length} denied`}</Text>}
+        <Text right>{durationText(now - first)}</Text>
+      </Row>
     </div>
   );
 }

@@ -1,9 +1,9 @@
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
+import { useNavigate } from '@tanstack/react-router';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import type { Attempts } from '../../parts/attempt.ts';
 import { copyText } from '../../parts/copy.tsx';
-import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { MoreMenu } from '../../parts/more-menu.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
@@ -22,6 +22,7 @@ export function Toolbar({
   open: (action: RunAction) => void;
 }) {
   const client = useClient();
+  const navigate = useNavigate();
   const { team } = useSession();
   const may = useMay('member');
   const needsRole = may ? undefined : 'needs the role member';
@@ -53,18 +54,15 @@ export function Toolbar({
   return (
     <>
       {run.state === 'INPROGRESS' && (
-        <RoleButton needs="member" className="btn hide-m" run={() => void interrupt()}>
-          <Icon name="pause" small />
+        <RoleButton needs="member" icon="pause" notNarrow run={() => void interrupt()}>
           Interrupt turn
         </RoleButton>
       )}
-      <RoleButton needs="member" className="btn hide-m" run={() => open('rerun')}>
-        <Icon name="again" small />
+      <RoleButton needs="member" icon="again" notNarrow run={() => open('rerun')}>
         Rerun…
       </RoleButton>
       {!hasEnded && (
-        <RoleButton needs="member" className="btn dan hide-m" disabled={!canCancel} run={() => open('cancel')}>
-          <Icon name="stop" small />
+        <RoleButton needs="member" kind="danger" icon="stop" notNarrow disabled={!canCancel} run={() => open('cancel')}>
           Cancel run…
         </RoleButton>
       )}
@@ -80,6 +78,7 @@ export function Toolbar({
           ...(run.agent_config?.environment_id === undefined
             ? []
             : [{ label: 'Rerun fresh…', run: () => open('rerun fresh'), disabled: needsRole }]),
+          { label: 'Compare…', run: () => void navigate({ to: '/compare', search: { run: [run.run_id] } }) },
           {
             label: 'Cancel run…',
             run: () => open('cancel'),

@@ -15,6 +15,8 @@ import { Story } from './story.ts';
 
 /** Number of messages on one older page of the conversation. */
 const pageSize = 200;
+/** Number of messages on an older page if many pages are read one after another. */
+const largePageSize = 500;
 /**
  * Interval in milliseconds at which the page reads a run again that waits, or whose failed setup a person can debug, because such a run
  * can change without an event of the stream.
@@ -37,6 +39,8 @@ export interface FollowedRun {
   readonly status: StreamStatus;
   /** Reads the page before the oldest entry. */
   readonly readOlder: () => Promise<void>;
+  /** Reads older pages until the entry with an event of this number is loaded. */
+  readonly readTo: (seq: number) => Promise<void>;
   /** Reads the run again, for example after an action of this page. */
   readonly refresh: () => Promise<void>;
 }
@@ -148,18 +152,43 @@ export function useRun(runId: string): FollowedRun {
     };
   }, [client, session, runId, queries, key, refreshSoon]);
 
-  const older = useRef<string | undefined>(undefined);
-  const readOlder = useCallback(async () => {
-    const before = story.view().older;
-    // Ignore a second click while the same page is being read, because it would add the page twice.
-    if (before === undefined || older.current === before) return;
-    older.current = before;
-    try {
-      story.prepend(await client.listRunMessages({ params: { runId }, query: { limit: pageSize, before } }));
-    } finally {
-      older.current = undefined;
-    }
-  }, [story, client, runId]);
+  const older = useRef<{ readonly before: string; readonly read: Promise<void> } | undefined>(undefined);
+  const readPage = useCallback(
+    async (limit: number) => {
+      const before = story.view().older;
+      if (before === undefined) return;
+      // A second request for the same page waits for the first, because the page must not be added twice.
+      if (older.current?.before !== before)
+        older.current = {
+          before,
+          read: client.listRunMessages({ params: { runId }, query: { limit, before } }).then(story.prepend.bind(story)),
+        };
+      try {
+        await older.current.read;
+      } finally {
+        older.current = undefined;
+      }
+    },
+    [story, client, runId],
+  );
+  const readOlder = useCallback(() => readPage(pageSize), [readPage]);
+  const readTo = useCallback(
+    async (seq: number) => {
+      while (story.view().older !== undefined && story.find(seq) === undefined) await readPage(largePageSize);
+    },
+    [story, readPage],
+  );
 
-  return { run: run.data, error: run.error, timeline, story, storyError, isReading, status, readOlder, refresh };
+  return {
+    run: run.data,
+    error: run.error,
+    timeline,
+    story,
+    storyError,
+    isReading,
+    status,
+    readOlder,
+    readTo,
+    refresh,
+  };
 }

@@ -1,12 +1,16 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { Link } from '@tanstack/react-router';
 import { type ReactNode, useId } from 'react';
+import { Hint, P, Row, Stack, Text } from '../../parts/blocks.tsx';
+import { Button, ButtonLink } from '../../parts/controls.tsx';
 import { durationText } from '../../parts/format.ts';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { Terminal } from '../../parts/terminal.tsx';
 import { Ago } from '../../parts/time.tsx';
+import { PodFailure, podFailureOf } from './pod-failure.tsx';
+import runStyles from './run.module.css';
+import styles from './why.module.css';
 
 /** Shows why a run failed, who can fix it, and the next step. */
 export function Why({
@@ -28,14 +32,15 @@ export function Why({
   const until = reason?.session_debug_until;
   const environment = run.agent_config?.environment_id;
   const steps = setupSteps(events);
+  const pod = podFailureOf(events);
   const hasFailedSetup = steps.some(({ error }) => error !== undefined);
   return (
-    <section className="why" aria-labelledby={heading}>
-      <div className="why-h">
+    <section className={styles.card} data-part="why" aria-labelledby={heading}>
+      <div className={styles.head}>
         <StateBadge state={run.state} />
-        <div className="grow">
+        <Text as="div" grow>
           <h2 id={heading}>{visibleText(reason?.message ?? 'The run ended without a reason')}</h2>
-          <p className="mut">
+          <P tone="muted">
             {isPlatform
               ? 'The platform failed, not the agent. '
               : run.started_at === null
@@ -43,25 +48,25 @@ export function Why({
                 : ''}
             {reason?.retryable === true && 'The same run may succeed when it is started again.'}
             {reason?.retryable === false && 'The same run fails again until its cause changes.'}
-          </p>
-        </div>
+          </P>
+        </Text>
         {code && (
-          <a className="small mono mut" href={`/errors/${code.replaceAll('_', '-')}`} title="Explains this code">
+          <Text as="a" tone="muted" small mono href={`/errors/${code.replaceAll('_', '-')}`} title="Explains this code">
             {code}
-          </a>
+          </Text>
         )}
       </div>
-      <div className="why-b">
+      <div className={styles.body}>
         <div>
           <h2>What you can do</h2>
-          <ol className="do">
+          <ol className={styles.advice}>
             {until && (
               <WayOut
                 title="Look around in the failed sandbox"
                 action={
-                  <button type="button" className="btn pri" onClick={write}>
+                  <Button kind="primary" onClick={write}>
                     Ask the agent <kbd>M</kbd>
-                  </button>
+                  </Button>
                 }
               >
                 It ends <Ago time={until} />. A message goes to an agent in it; the run stays failed.
@@ -71,9 +76,9 @@ export function Why({
               <WayOut
                 title="Change the environment"
                 action={
-                  <Link className="btn" to="/environments/$uid" params={{ uid: environment }}>
+                  <ButtonLink to="/environments/$uid" params={{ uid: environment }}>
                     Edit setup
-                  </Link>
+                  </ButtonLink>
                 }
               >
                 A step of its setup failed, so every run of it does until the step changes.
@@ -83,9 +88,9 @@ export function Why({
               <WayOut
                 title="Raise the limit"
                 action={
-                  <Link className="btn" to="/settings/$tab" params={{ tab: 'budget' }}>
+                  <ButtonLink to="/settings/$tab" params={{ tab: 'budget' }}>
                     Open the budget
-                  </Link>
+                  </ButtonLink>
                 }
               >
                 The run, or its team, has spent what it may.
@@ -95,9 +100,9 @@ export function Why({
               <WayOut
                 title="Continue the conversation"
                 action={
-                  <button type="button" className="btn" onClick={write}>
+                  <Button onClick={write}>
                     Write a message <kbd>M</kbd>
-                  </button>
+                  </Button>
                 }
               >
                 A new execution starts with the files and the conversation of this one.
@@ -106,9 +111,9 @@ export function Why({
             <WayOut
               title={reason?.retryable === true ? 'Run again' : 'Run again after the cause has gone'}
               action={
-                <button type="button" className="btn" onClick={rerun}>
+                <Button onClick={rerun}>
                   Rerun… <kbd>R</kbd>
-                </button>
+                </Button>
               }
             >
               A new run with the same prompt and configuration. Its prompt, model, environment and limits can be changed
@@ -117,6 +122,7 @@ export function Why({
           </ol>
         </div>
         {steps.length > 0 && <Setup steps={steps} />}
+        {pod && <PodFailure failure={pod} />}
       </div>
     </section>
   );
@@ -126,9 +132,9 @@ function WayOut({ title, action, children }: { title: string; action: ReactNode;
   return (
     <li>
       <div>
-        <span className="md">{title}</span>
+        <Text medium>{title}</Text>
         <br />
-        <span className="mut">{children}</span>
+        <Text tone="muted">{children}</Text>
       </div>
       {action}
     </li>
@@ -169,25 +175,27 @@ export function setupSteps(events: readonly TimelineEvent[]): SetupStep[] {
 export function Setup({ steps }: { steps: readonly SetupStep[] }) {
   const done = steps.filter(({ isOver, error }) => isOver && error === undefined).length;
   return (
-    <div className="stack s2">
-      <h2 className="row">
-        Setup <span className="dim">{`${done} of ${steps.length} steps done`}</span>
-      </h2>
+    <Stack gap={2}>
+      <Row as="h2">
+        Setup <Text tone="dim">{`${done} of ${steps.length} steps done`}</Text>
+      </Row>
       <SetupSteps steps={steps} />
-    </div>
+    </Stack>
   );
 }
 
 /** Lists the setup steps, each with its output, which is folded unless the step failed. */
 export const SetupSteps = ({ steps }: { steps: readonly SetupStep[] }) => (
-  <ol className="act steps">
+  <ol className={`${runStyles.act} ${styles.steps}`}>
     {steps.map(({ id, name, durationMs, error, output, isOver }) => {
       const text = [output, error].filter(Boolean).join('\n');
       const line = (
         <>
-          <Icon name={error !== undefined ? 'x' : isOver ? 'check' : 'more'} small className={error ? 'badc' : 'okc'} />
-          <span className={`cut ${error ? 'b' : ''}`}>{visibleText(name)}</span>
-          <span className="num dim small">{durationMs === undefined ? '' : durationText(durationMs)}</span>
+          <Icon name={error !== undefined ? 'x' : isOver ? 'check' : 'more'} small tone={error ? 'bad' : 'good'} />
+          <Text cut bold={error !== undefined}>
+            {visibleText(name)}
+          </Text>
+          <Hint number>{durationMs === undefined ? '' : durationText(durationMs)}</Hint>
         </>
       );
       return (

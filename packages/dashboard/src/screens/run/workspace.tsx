@@ -5,10 +5,12 @@ import { useQuery } from '@tanstack/react-query';
 import { useClient } from '../../api/session.ts';
 import { slowMs } from '../../api/slow-reads.ts';
 import { useAttempts } from '../../parts/attempt.ts';
+import { Count, Fold, Hint, P } from '../../parts/blocks.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import styles from './facts.module.css';
 
 /**
  * The sandbox sends the files a moment after the end of the run. So the page reads them every `againMs` milliseconds until `lateMs`
@@ -21,7 +23,7 @@ const lateMs = 60_000;
 export const applyCommand = (fileName: string): string =>
   `git apply --index ${/^\w[\w.-]*$/.test(fileName) ? fileName : 'DOWNLOADED.patch'}`;
 
-/** Lists the files that an ended run left for a person who continues its work, and shows how to apply its patches. */
+/** Lists the files that the last turn left for a person who continues the work of the run, and shows how to apply its patches. */
 export function Workspace({ run }: { run: RunItem }) {
   const client = useClient();
   const params = { runId: run.run_id };
@@ -29,12 +31,15 @@ export function Workspace({ run }: { run: RunItem }) {
   const { data, error } = useQuery({
     queryKey: ['handoff', run.run_id, end],
     queryFn: async () => (await client.listHandoffAttachments({ params })).attachments,
-    enabled: isTerminal(run.state) && run.started_at !== null,
+    enabled: run.started_at !== null,
     refetchInterval: ({ state }) =>
-      (state.data ?? []).length === 0 && Date.now() - Date.parse(end) < lateMs ? againMs : slowMs,
+      isTerminal(run.state) && (state.data ?? []).length === 0 && Date.now() - Date.parse(end) < lateMs
+        ? againMs
+        : slowMs,
   });
   const { error: failure, attempt } = useAttempts();
   if (data === undefined && !error) return null;
+  if (data?.length === 0 && !isTerminal(run.state)) return null;
   // The addresses are valid for 15 minutes, so read a new one for each download.
   const download = (id: string) =>
     attempt(async () => {
@@ -45,37 +50,35 @@ export function Workspace({ run }: { run: RunItem }) {
     });
   const patches = (data ?? []).filter(({ filename }) => filename.endsWith('.patch'));
   return (
-    <div className="sec">
+    <div className={styles.section}>
       <h2>
-        Workspace <span className="n">{data && data.length > 0 ? data.length : ''}</span>
+        Workspace <Count>{data && data.length > 0 ? data.length : ''}</Count>
       </h2>
       <Problem error={error ?? failure} />
       {data?.length === 0 && (
-        <p className="dim">None stored: no git repository has changes, and the agent handed off no file.</p>
+        <P tone="dim">None stored: the workspace has no files or changes, and the agent handed off no file.</P>
       )}
       {data && data.length > 0 && (
-        <ul className="files">
+        <ul className={styles.files}>
           {data.map(({ attachment_id: id, filename, size_bytes: size }) => (
             <li key={id}>
               <Icon name={filename.endsWith('.patch') ? 'diff' : 'file'} small />
-              <button
+              <Fold
                 type="button"
-                className="fold cut"
+                cut
                 aria-label={`Download ${visibleText(filename)}`}
                 onClick={() => void download(id)}
               >
                 {visibleText(filename)}
-              </button>
-              <span className="right dim small">{sizeText(size)}</span>
+              </Fold>
+              <Hint right>{sizeText(size)}</Hint>
             </li>
           ))}
         </ul>
       )}
       {patches.length > 0 && (
         <>
-          <p className="hint">
-            To continue elsewhere, download a patch and apply it to a fresh clone of its repository:
-          </p>
+          <Hint as="p">To continue elsewhere, download a patch and apply it to a fresh clone of its repository:</Hint>
           <CommandBlock command={patches.map(({ filename }) => applyCommand(filename)).join('\n')} />
         </>
       )}

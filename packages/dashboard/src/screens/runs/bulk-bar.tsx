@@ -5,12 +5,15 @@ import { useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { failureOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
+import { Text } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { CopyButton } from '../../parts/copy.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
+import styles from './runs.module.css';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 
@@ -57,9 +60,9 @@ export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () =
   useKeys([{ key: 'shift+x', does: 'Cancel the selected runs', run: () => may && live.length > 0 && setAsking(true) }]);
   return (
     <>
-      <div className="bulk" role="toolbar" aria-label={`${countText(runs.length, 'run')} selected`}>
-        <span className="b">{`${runs.length} selected`}</span>
-        <span className="sep" />
+      <div className={styles.bulk} role="toolbar" aria-label={`${countText(runs.length, 'run')} selected`}>
+        <Text bold>{`${runs.length} selected`}</Text>
+        <span className={styles.sep} />
         {ended.length > 0 && (
           <RoleButton needs="member" run={() => void rerun()}>
             <Icon name="again" small />
@@ -67,29 +70,23 @@ export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () =
           </RoleButton>
         )}
         {live.length > 0 && (
-          <RoleButton needs="member" className="btn dan" run={() => setAsking(true)}>
-            <Icon name="stop" small />
+          <RoleButton needs="member" kind="danger" icon="stop" run={() => setAsking(true)}>
             {`Cancel ${live.length} live…`} <kbd>⇧X</kbd>
           </RoleButton>
         )}
-        <CopyButton
-          className="sm"
-          text={runs.map(({ run_id: id }) => id).join('\n')}
-          what="Copy the ids"
-          label="Copy ids"
-        />
-        <button type="button" className="btn ghost" onClick={clear}>
+        <CopyButton text={runs.map(({ run_id: id }) => id).join('\n')} what="Copy the ids" label="Copy ids" />
+        <Button kind="ghost" onClick={clear}>
           Clear <kbd>Esc</kbd>
-        </button>
+        </Button>
         {failures.length > 0 && (
-          <details className="badc small" open>
+          <Text as="details" tone="bad" small open>
             <summary>{`${failures.length} failed`}</summary>
             <ul>
               {failures.slice(0, 10).map((text) => (
                 <li key={text}>{visibleText(text)}</li>
               ))}
             </ul>
-          </details>
+          </Text>
         )}
       </div>
       <Suspense>

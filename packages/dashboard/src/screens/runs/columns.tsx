@@ -5,15 +5,19 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import type { ReactNode } from 'react';
 import { keep, readKept } from '../../api/kept.ts';
+import { Row, Text } from '../../parts/blocks.tsx';
 import { dollarText } from '../../parts/format.ts';
-import { Icon, type IconName } from '../../parts/icon.tsx';
+import { Icon } from '../../parts/icon.tsx';
+import type { IconName } from '../../parts/icons.ts';
+import type { Look } from '../../parts/look.ts';
+import { Say } from '../../parts/table.tsx';
 import { Ago, Lasting } from '../../parts/time.tsx';
 
 export interface Column {
   readonly name: string;
   readonly label: string;
-  readonly className: string;
-  readonly headClassName: string;
+  readonly width: number;
+  readonly looks: Look;
   /** False: the column is shown only if the reader chooses it. */
   readonly isDefault: boolean;
   readonly cell: (run: RunItem) => ReactNode;
@@ -39,45 +43,45 @@ export const columns: readonly Column[] = [
   {
     name: 'started_by',
     label: 'Started by',
-    className: 'm0',
-    headClassName: 'w180',
+    width: 180,
+    looks: {},
     isDefault: true,
     cell: (run) => (
-      <span className="row" title={run.source}>
-        <Icon name={startIcons[run.source ?? 'API'] ?? 'term'} small className="dim" />
-        <span className="cut">{visibleText(starterOf(run))}</span>
-      </span>
+      <Row as="span" title={run.source}>
+        <Icon name={startIcons[run.source ?? 'API'] ?? 'term'} small tone="dim" />
+        <Text cut>{visibleText(starterOf(run))}</Text>
+      </Row>
     ),
   },
   {
     name: 'model',
     label: 'Model',
-    className: 'm0 dim hide-l',
-    headClassName: 'w140 hide-l',
+    width: 140,
+    looks: { tone: 'dim', onlyWide: true },
     isDefault: true,
     cell: (run) => visibleText(run.model_id?.split('/').at(-1) ?? ''),
   },
   {
     name: 'environment',
     label: 'Environment',
-    className: 'm0 dim hide-l',
-    headClassName: 'w140 hide-l',
+    width: 140,
+    looks: { tone: 'dim', onlyWide: true },
     isDefault: false,
     cell: (run) => visibleText(run.environment?.name ?? run.environment?.environment_id ?? ''),
   },
   {
     name: 'harness',
     label: 'Harness',
-    className: 'm0 dim hide-l',
-    headClassName: 'w92 hide-l',
+    width: 92,
+    looks: { tone: 'dim', onlyWide: true },
     isDefault: false,
     cell: (run) => run.harness,
   },
   {
     name: 'time',
     label: 'Time',
-    className: 'num m0',
-    headClassName: 'num w92',
+    width: 92,
+    looks: { number: true },
     isDefault: true,
     cell: (run) =>
       run.started_at && (
@@ -87,8 +91,8 @@ export const columns: readonly Column[] = [
   {
     name: 'cost',
     label: 'Cost',
-    className: 'num m0',
-    headClassName: 'num w72',
+    width: 72,
+    looks: { number: true },
     isDefault: true,
     cell: (run) => {
       const usd = run.request_usage?.inference_cost_usd;
@@ -111,37 +115,34 @@ export const writeColumns = (names: readonly string[]): void => keep(storageKey,
 /** Shows an explanation of the state after the title: a question, a reason, or a result. */
 export function Reason({ run }: { run: RunItem }) {
   const message = run.status_message?.message;
-  if (run.state === 'BLOCKED')
-    return <span className="say waitc">{`asks: ${visibleText(run.blocked_on?.title ?? '')}`}</span>;
+  if (run.state === 'BLOCKED') return <Say tone="wait">{`asks: ${visibleText(run.blocked_on?.title ?? '')}`}</Say>;
   if (run.state === 'FAILED' || run.state === 'ERROR') {
     const text = [run.status_message?.error_code, message].filter(Boolean).join(': ');
-    return <span className={`say ${run.state === 'FAILED' ? 'badc' : 'errc'}`}>{visibleText(text)}</span>;
+    return <Say tone={run.state === 'FAILED' ? 'bad' : 'error'}>{visibleText(text)}</Say>;
   }
   const children = run.child_runs;
   if (children && children.total > 0)
     return (
-      <span className="say">
+      <Say>
         {`${children.total} child ${children.total === 1 ? 'run' : 'runs'}${children.live > 0 ? `, ${children.live} live` : ''}`}
-      </span>
+      </Say>
     );
   const [artifact] = run.artifacts ?? [];
   if (artifact?.artifact_type === 'PULL_REQUEST')
     return (
-      <span className="say row">
+      <Say row>
         <Icon name="pr" small />
-        <span className="cut">
-          {visibleText(/\/(\d+)(?:[/?#]|$)/.exec(artifact.data.url)?.[1] ?? artifact.data.branch)}
-        </span>
-      </span>
+        <Text cut>{visibleText(/\/(\d+)(?:[/?#]|$)/.exec(artifact.data.url)?.[1] ?? artifact.data.branch)}</Text>
+      </Say>
     );
   if (artifact?.artifact_type === 'FILE')
     return (
-      <span className="say row">
+      <Say row>
         <Icon name="file" small />
-        <span className="cut">{visibleText(artifact.data.title ?? artifact.data.filename)}</span>
-      </span>
+        <Text cut>{visibleText(artifact.data.title ?? artifact.data.filename)}</Text>
+      </Say>
     );
-  return message && !isTerminal(run.state) ? <span className="say">{visibleText(message)}</span> : null;
+  return message && !isTerminal(run.state) ? <Say>{visibleText(message)}</Say> : null;
 }
 
 /** Shows the time of a run's last change. */

@@ -1,15 +1,50 @@
 import { runStates } from '@runyard/contract/runs/run-states';
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
 import { visibleText } from '@runyard/contract/wire/visible';
+import { useQuery } from '@tanstack/react-query';
 import { type FormEvent, useId } from 'react';
-import { Button } from 'react-aria-components';
-import { useEnvironments, useMembers } from '../../api/lists.ts';
+import { readAll, useEnvironments, useMembers } from '../../api/lists.ts';
+import { useClient, useSession } from '../../api/session.ts';
 import { listOf, oneOf, type Search } from '../../frame/search.ts';
+import { Row, Stack, Text, Three, Two } from '../../parts/blocks.tsx';
+import { Button, Check, Input } from '../../parts/controls.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Field } from '../../parts/form.tsx';
 import { stateWord } from '../../parts/icon.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import styles from './runs.module.css';
+
+/** Reads the schedules, automations and factories of the team by which a person can filter. */
+function useStarters() {
+  const client = useClient();
+  const { team } = useSession();
+  const { data } = useQuery({
+    queryKey: ['starters', team.uid],
+    queryFn: async () => {
+      const [schedules, automations, factories] = await Promise.all([
+        client.listSchedules({}),
+        readAll(async (cursor) => {
+          const page = await client.listTeamAutomations({ query: { limit: 100, ...cursor } });
+          return { things: page.automations, next: page.page_info.next_cursor };
+        }),
+        readAll(async (cursor) => {
+          const page = await client.listFactories({ query: { limit: 100, ...cursor } });
+          return { things: page.factories, next: page.page_info.next_cursor };
+        }),
+      ]);
+      return {
+        schedules: schedules.schedules.map(({ id, name }) => ({ uid: id, name })),
+        automations: automations.map(({ uid, name }) => ({ uid, name })),
+        factories: factories.map(({ uid, name }) => ({ uid, name })),
+      };
+    },
+  });
+  return [
+    { name: 'schedule_id', label: 'Schedule', things: data?.schedules ?? [] },
+    { name: 'automation_id', label: 'Automation', things: data?.automations ?? [] },
+    { name: 'factory_uid', label: 'Factory', things: data?.factories ?? [] },
+  ] as const;
+}
 
 /** Lets a person choose the filters of the list. A run is listed if it matches all filters. */
 export function FilterDialog({
@@ -24,6 +59,7 @@ export function FilterDialog({
   const form = useId();
   const members = useMembers();
   const environments = useEnvironments();
+  const starters = useStarters();
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault();
     const data = new FormData(event.currentTarget);
@@ -42,6 +78,9 @@ export function FilterDialog({
       creator: all('creator'),
       environment_id: one('environment_id'),
       model_id: one('model_id'),
+      schedule_id: one('schedule_id'),
+      automation_id: one('automation_id'),
+      factory_uid: one('factory_uid'),
       created_after: time('created_after'),
       created_before: time('created_before'),
     });
@@ -58,54 +97,48 @@ export function FilterDialog({
       close={close}
       footer={
         <>
-          <Button className="btn" onPress={close}>
-            Back
-          </Button>
-          <button type="submit" form={form} className="btn pri">
+          <Button onClick={close}>Back</Button>
+          <Button type="submit" form={form} kind="primary">
             Show runs
-          </button>
+          </Button>
         </>
       }
     >
-      <form id={form} className="stack" onSubmit={submit}>
+      <Stack id={form} as="form" onSubmit={submit}>
         <fieldset className={styles.set}>
-          <legend className="lab">State is one of</legend>
+          <Text as="legend" medium>
+            State is one of
+          </Text>
           <div className={styles.boxes}>
             {runStates.map((state) => (
-              <label key={state} className="row">
-                <input
+              <Row key={state} as="label">
+                <Check
                   type="checkbox"
-                  className="check"
                   name="state"
                   value={state}
                   defaultChecked={listOf(search.state).includes(state)}
                 />
                 {stateWord(state)}
-              </label>
+              </Row>
             ))}
           </div>
         </fieldset>
         <Field label="Started by" path="creator">
           {(control) => (
-            <select {...control} className="in" name="creator" defaultValue={oneOf(search.creator) ?? ''}>
+            <Input {...control} as="select" name="creator" defaultValue={oneOf(search.creator) ?? ''}>
               <option value="">anyone</option>
               {(members.data ?? []).map(({ user }) => (
                 <option key={user.uid} value={user.uid}>
                   {nameOf(user)}
                 </option>
               ))}
-            </select>
+            </Input>
           )}
         </Field>
-        <div className="two">
+        <Two>
           <Field label="Environment" path="environment_id">
             {(control) => (
-              <select
-                {...control}
-                className="in"
-                name="environment_id"
-                defaultValue={oneOf(search.environment_id) ?? ''}
-              >
+              <Input {...control} as="select" name="environment_id" defaultValue={oneOf(search.environment_id) ?? ''}>
                 <option value="">any</option>
                 <option value="empty-environment">none</option>
                 {(environments.data ?? []).map((environment) => (
@@ -113,30 +146,52 @@ export function FilterDialog({
                     {visibleText(environment.config.name ?? environment.uid)}
                   </option>
                 ))}
-              </select>
+              </Input>
             )}
           </Field>
           <Field label="Model" path="model_id">
-            {(control) => <input {...control} className="in" name="model_id" defaultValue={oneOf(search.model_id)} />}
+            {(control) => <Input {...control} name="model_id" defaultValue={oneOf(search.model_id)} />}
           </Field>
-        </div>
+        </Two>
+        <Three>
+          {starters.map(({ name, label, things }) => (
+            <Field key={name} label={label} path={name}>
+              {(control) => (
+                // The options arrive later, and only then a value can be selected.
+                <Input
+                  key={things.length}
+                  {...control}
+                  as="select"
+                  name={name}
+                  defaultValue={oneOf(search[name]) ?? ''}
+                >
+                  <option value="">any</option>
+                  {things.map((thing) => (
+                    <option key={thing.uid} value={thing.uid}>
+                      {visibleText(thing.name)}
+                    </option>
+                  ))}
+                </Input>
+              )}
+            </Field>
+          ))}
+        </Three>
         <Field label="Error" path="error_code">
           {(control) => (
-            <select {...control} className="in" name="error_code" defaultValue={oneOf(search.error_code) ?? ''}>
+            <Input {...control} as="select" name="error_code" defaultValue={oneOf(search.error_code) ?? ''}>
               <option value="">any or none</option>
               {Object.keys(errorCatalogue).map((code) => (
                 <option key={code}>{code}</option>
               ))}
-            </select>
+            </Input>
           )}
         </Field>
-        <div className="two">
+        <Two>
           <Field label="Created after" path="created_after">
             {(control) => (
-              <input
+              <Input
                 {...control}
                 type="datetime-local"
-                className="in"
                 name="created_after"
                 defaultValue={local(oneOf(search.created_after))}
               />
@@ -144,17 +199,16 @@ export function FilterDialog({
           </Field>
           <Field label="Created before" path="created_before">
             {(control) => (
-              <input
+              <Input
                 {...control}
                 type="datetime-local"
-                className="in"
                 name="created_before"
                 defaultValue={local(oneOf(search.created_before))}
               />
             )}
           </Field>
-        </div>
-      </form>
+        </Two>
+      </Stack>
     </Dialog>
   );
 }

@@ -1,6 +1,8 @@
 import { useQueries } from '@tanstack/react-query';
 import { useClient, useSession } from '../../api/session.ts';
 import type { Search } from '../../frame/search.ts';
+import { Row } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { countText } from '../../parts/format.ts';
 import { type FilterName, filterNames, filtersOf } from './views.ts';
@@ -40,23 +42,23 @@ export function NoMatch({
     <Empty
       title="No run matches"
       action={
-        <div className="row wrap">
+        <Row wrap>
           {best && (
-            <button type="button" className="btn pri" onClick={() => drop([best.name])}>
+            <Button kind="primary" onClick={() => drop([best.name])}>
               {`${words(best.name)}: ${countText(best.total, 'run')}${best.is_exact ? '' : ' or more'}`}
-            </button>
+            </Button>
           )}
           {others.map(({ name, total, is_exact: isExact }) => (
-            <button key={name} type="button" className="btn" onClick={() => drop([name])}>
+            <Button key={name} onClick={() => drop([name])}>
               {`${words(name)}: ${countText(total, 'run')}${isExact ? '' : ' or more'}`}
-            </button>
+            </Button>
           ))}
           {(filters.length > 1 || best === undefined) && (
-            <button type="button" className="btn ghost" onClick={() => drop(filters)}>
+            <Button kind="ghost" onClick={() => drop(filters)}>
               Drop all filters
-            </button>
+            </Button>
           )}
-        </div>
+        </Row>
       }
     >
       {best === undefined && filters.length > 1

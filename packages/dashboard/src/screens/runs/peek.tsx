@@ -1,11 +1,11 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useClient, useSession } from '../../api/session.ts';
-import { Fact } from '../../parts/fact.tsx';
+import { Fact, Facts, P, Row, Text } from '../../parts/blocks.tsx';
+import { Button, ButtonLink } from '../../parts/controls.tsx';
 import { dollarText } from '../../parts/format.ts';
-import { Icon, StateBadge } from '../../parts/icon.tsx';
+import { StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago, Lasting } from '../../parts/time.tsx';
@@ -31,19 +31,17 @@ export function Peek({ run, close }: { run: RunItem; close: () => void }) {
   const prompt = whole.data?.prompt;
   return (
     <aside className={styles.peek} aria-label={`Preview of ${title}`}>
-      <div className="row">
+      <Row>
         <StateBadge state={run.state} large />
-        <span className="grow" />
-        <Link className="btn sm" to="/runs/$runId" params={{ runId: run.run_id }}>
+        <Text grow />
+        <ButtonLink small to="/runs/$runId" params={{ runId: run.run_id }}>
           Open <kbd>↵</kbd>
-        </Link>
-        <button type="button" className="btn ghost sm icon" aria-label="Close the preview" onClick={close}>
-          <Icon name="x" small />
-        </button>
-      </div>
+        </ButtonLink>
+        <Button kind="ghost" small icon="x" aria-label="Close the preview" onClick={close} />
+      </Row>
       <h2>{title}</h2>
-      {asks !== undefined && <p className="waitc">{`asks: ${visibleText(asks)}`}</p>}
-      <dl className="kv">
+      {asks !== undefined && <P tone="wait">{`asks: ${visibleText(asks)}`}</P>}
+      <Facts>
         <Fact name="Why">{run.status_message && visibleText(run.status_message.message)}</Fact>
         <Fact name="Started by">{visibleText(starterOf(run))}</Fact>
         <Fact name="Model">{run.model_id && <code>{visibleText(run.model_id)}</code>}</Fact>
@@ -54,7 +52,7 @@ export function Peek({ run, close }: { run: RunItem; close: () => void }) {
         <Fact name="Time">{run.started_at && <Lasting from={run.started_at} to={run.finished_at} />}</Fact>
         <Fact name="Cost">{usd === undefined ? run.request_usage && 'not known' : dollarText(usd)}</Fact>
         <Fact name="Artifacts">{run.artifacts?.length ? String(run.artifacts.length) : undefined}</Fact>
-      </dl>
+      </Facts>
       {whole.error ? (
         <Problem error={whole.error} onRetry={() => void whole.refetch()} />
       ) : (
@@ -64,7 +62,7 @@ export function Peek({ run, close }: { run: RunItem; close: () => void }) {
           </p>
         )
       )}
-      <span className="sr" role="status">{`Preview of ${title}. Escape closes it.`}</span>
+      <Text spoken role="status">{`Preview of ${title}. Escape closes it.`}</Text>
     </aside>
   );
 }

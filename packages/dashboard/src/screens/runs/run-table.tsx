@@ -4,10 +4,12 @@ import { Link, useNavigate } from '@tanstack/react-router';
 import { useVirtualizer } from '@tanstack/react-virtual';
 import { lazy, type MouseEvent, memo, Suspense, useCallback, useEffect, useRef, useState } from 'react';
 import { lastRunShown } from '../../api/run-place.ts';
+import { ButtonLink, Check } from '../../parts/controls.tsx';
 import { copyText } from '../../parts/copy.tsx';
 import { Space } from '../../parts/empty.tsx';
 import { StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
+import { Cell, RunCell, Table } from '../../parts/table.tsx';
 import { Changed, type Column, Reason } from './columns.tsx';
 import styles from './runs.module.css';
 
@@ -129,13 +131,19 @@ export function RunTable({
   ]);
   const isAllSelected = rows.length > 0 && rows.every(({ run_id: id }) => selected.has(id));
   const list = (
-    <table className={`tbl runs-t ${isStale ? 'stale' : ''}`} ref={table} aria-rowcount={total}>
-      <thead>
-        <tr>
-          <th className="w-chk">
-            <input
+    <Table
+      bare
+      stacked
+      stale={isStale}
+      className={styles.runs}
+      ref={table}
+      aria-rowcount={total}
+      columns={[
+        {
+          width: 44,
+          name: (
+            <Check
               type="checkbox"
-              className="check"
               aria-label="Select all loaded runs"
               checked={isAllSelected}
               onChange={({ target }) =>
@@ -145,40 +153,35 @@ export function RunTable({
                 )
               }
             />
-          </th>
-          <th className="w120">State</th>
-          <th>Run</th>
-          {columns.map(({ name, label, headClassName }) => (
-            <th key={name} className={headClassName}>
-              {label}
-            </th>
-          ))}
-          <th className="num w92">Changed</th>
-        </tr>
-      </thead>
-      <tbody>
-        <Space px={(first?.start ?? 0) - virtual.options.scrollMargin} />
-        {items.map(({ index, key }) => {
-          const run = rows[index];
-          return (
-            run && (
-              <Row
-                key={String(key)}
-                run={run}
-                index={index}
-                columns={columns}
-                isSelected={selected.has(run.run_id)}
-                isCurrent={index === current}
-                toggle={toggle}
-                setCurrent={setCurrent}
-                measure={virtual.measureElement}
-              />
-            )
-          );
-        })}
-        <Space px={virtual.getTotalSize() - ((last?.end ?? 0) - virtual.options.scrollMargin)} />
-      </tbody>
-    </table>
+          ),
+        },
+        { name: 'State', width: 120 },
+        { name: 'Run' },
+        ...columns.map(({ label, width, looks }) => ({ name: label, width, ...looks })),
+        { name: 'Changed', width: 92, number: true },
+      ]}
+    >
+      <Space px={(first?.start ?? 0) - virtual.options.scrollMargin} />
+      {items.map(({ index, key }) => {
+        const run = rows[index];
+        return (
+          run && (
+            <RunRow
+              key={String(key)}
+              run={run}
+              index={index}
+              columns={columns}
+              isSelected={selected.has(run.run_id)}
+              isCurrent={index === current}
+              toggle={toggle}
+              setCurrent={setCurrent}
+              measure={virtual.measureElement}
+            />
+          )
+        );
+      })}
+      <Space px={virtual.getTotalSize() - ((last?.end ?? 0) - virtual.options.scrollMargin)} />
+    </Table>
   );
   return (
     <div className={styles.beside}>
@@ -188,7 +191,7 @@ export function RunTable({
   );
 }
 
-const Row = memo(function Row({
+const RunRow = memo(function RunRow({
   run,
   index,
   columns,
@@ -217,44 +220,43 @@ const Row = memo(function Row({
       ref={measure}
       data-index={index}
       aria-rowindex={index + 2}
-      className={`${isSelected ? 'on' : ''} ${isCurrent ? 'cur' : ''}`}
+      className={`${isSelected ? styles.selected : ''} ${isCurrent ? styles.current : ''}`}
       onClick={open}
       onFocus={() => setCurrent(index)}
     >
       <td>
-        <input
+        <Check
           type="checkbox"
-          className="check"
           aria-label={`Select ${visibleText(run.title)}`}
           checked={isSelected}
           readOnly
           onClick={({ shiftKey }) => toggle(index, shiftKey)}
         />
       </td>
-      <td className="c-st">
+      <td className={styles.cState}>
         <StateBadge state={run.state} />
       </td>
-      <td className="c-run">
-        <span className="run-c">
+      <td className={styles.cRun}>
+        <RunCell>
           <Link to="/runs/$runId" params={{ runId: run.run_id }}>
             {visibleText(run.title)}
           </Link>
           <Reason run={run} />
           {run.state === 'BLOCKED' && (
-            <Link className="btn sm hide-m" to="/runs/$runId" params={{ runId: run.run_id }}>
+            <ButtonLink small notNarrow to="/runs/$runId" params={{ runId: run.run_id }}>
               Answer <kbd>A</kbd>
-            </Link>
+            </ButtonLink>
           )}
-        </span>
+        </RunCell>
       </td>
-      {columns.map(({ name, className, cell }) => (
-        <td key={name} className={className}>
+      {columns.map(({ name, looks, cell }) => (
+        <Cell key={name} {...looks} className={styles.lesser}>
           {cell(run)}
-        </td>
+        </Cell>
       ))}
-      <td className="num c-time">
+      <Cell number className={styles.cTime}>
         <Changed run={run} />
-      </td>
+      </Cell>
     </tr>
   );
 });

@@ -5,6 +5,8 @@ import { useSession } from '../../api/session.ts';
 import { useTeamStreamStatus } from '../../api/stream.ts';
 import { Page } from '../../frame/page.tsx';
 import { listOf, oneOf, type Search } from '../../frame/search.ts';
+import { AddChip, Chip, More, Pad, Row, Text } from '../../parts/blocks.tsx';
+import { Button, FilterBar, FindBox, FindInput } from '../../parts/controls.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -16,6 +18,7 @@ import { RoleLink } from '../../parts/role-button.tsx';
 import { BulkBar } from './bulk-bar.tsx';
 import { columns, readColumns, writeColumns } from './columns.tsx';
 import { RunTable } from './run-table.tsx';
+import styles from './runs.module.css';
 import { Strip } from './strip.tsx';
 import { useRuns } from './use-runs.ts';
 import { type FilterName, filterNames, queryKeyOf, startOfToday, viewsOf } from './views.ts';
@@ -81,19 +84,18 @@ export function RunsScreen() {
       title="Runs"
       status={<Live status={status} />}
       actions={
-        <RoleLink needs="member" className="btn pri" to="/runs/new">
-          <Icon name="plus" small />
+        <RoleLink needs="member" kind="primary" icon="plus" to="/runs/new">
           New run
-          <span className="hide-m">
+          <Text notNarrow>
             <kbd>C</kbd>
-          </span>
+          </Text>
         </RoleLink>
       }
       tabs={<Views views={views} search={search} />}
     >
-      <section className="filters" aria-label="Filters">
-        <form
-          className="find"
+      <FilterBar aria-label="Filters">
+        <FindBox
+          as="form"
           aria-label="Search"
           onSubmit={(event) => {
             event.preventDefault();
@@ -101,45 +103,44 @@ export function RunsScreen() {
           }}
         >
           <Icon name="search" small />
-          <input
+          <FindInput
             key={oneOf(search.q) ?? ''}
             ref={find}
-            className="find-in grow"
+            grow
             aria-label="Words in title or prompt, or the id of a run"
             placeholder="Words in title or prompt"
             defaultValue={oneOf(search.q)}
             onKeyDown={({ key, currentTarget }) => key === 'Escape' && currentTarget.blur()}
           />
-          <span className="plain-kbd">
+          <span>
             <kbd>/</kbd>
           </span>
-        </form>
+        </FindBox>
         {filters.map((name) => (
-          <span className="chip" key={name}>
-            <span className="k">{filterNames[name]}</span>
-            <span className="cut">{visibleText(listOf(search[name]).join(', '))}</span>
-            <button
-              type="button"
-              className="btn ghost sm icon x"
+          <Chip key={name}>
+            <Text tone="dim">{filterNames[name]}</Text>
+            <Text cut>{visibleText(listOf(search[name]).join(', '))}</Text>
+            <Button
+              kind="ghost"
+              small
+              icon="x"
               aria-label={`Remove filter ${filterNames[name]}`}
               onClick={() => setSearch({ [name]: undefined })}
-            >
-              <Icon name="x" small />
-            </button>
-          </span>
+            />
+          </Chip>
         ))}
-        <button type="button" className="chip add" onClick={() => setOpen('filter')}>
+        <AddChip type="button" onClick={() => setOpen('filter')}>
           <Icon name="filter" small />
           Filter
-          <span className="plain-kbd">
+          <span>
             <kbd>F</kbd>
           </span>
-        </button>
-        <span className="right row hide-m dim">
+        </AddChip>
+        <Row as="span" tone="dim" right notNarrow>
           <Menu
             label="Order"
             hasWords
-            className="btn ghost"
+            kind="ghost"
             entries={[
               ...Object.entries(orders).map(([name, label]) => ({
                 label,
@@ -151,13 +152,13 @@ export function RunsScreen() {
               },
             ]}
           >
-            <Icon name="sortd" small className={isOldestFirst ? 'turned' : ''} />
+            <Icon name="sortd" small className={isOldestFirst ? styles.turned : ''} />
             {orders[sortBy as keyof typeof orders] ?? 'Last change'}
           </Menu>
           <Menu
             label="Columns"
             hasWords
-            className="btn ghost"
+            kind="ghost"
             entries={columns.map(({ name, label }) => ({
               label: `${shown.includes(name) ? '✓ ' : ''}${label}`,
               run: () => {
@@ -169,21 +170,21 @@ export function RunsScreen() {
           >
             Columns
           </Menu>
-          <button type="button" className="btn ghost" onClick={() => setOpen('save')}>
+          <Button kind="ghost" onClick={() => setOpen('save')}>
             Save view
-          </button>
-        </span>
-      </section>
+          </Button>
+        </Row>
+      </FilterBar>
       <Strip search={search} />
       {runs.waiting > 0 && (
-        <button type="button" className="fresh" onClick={runs.showWaiting}>
+        <button type="button" className={styles.fresh} onClick={runs.showWaiting}>
           {`${countText(runs.waiting, 'new run')} above. Show ${runs.waiting === 1 ? 'it' : 'them'}`} <kbd>.</kbd>
         </button>
       )}
       {runs.error !== null && (
-        <div className="pad">
+        <Pad>
           <Problem error={runs.error} onRetry={runs.retry} />
-        </div>
+        </Pad>
       )}
       {runs.rows.length > 0 ? (
         <RunTable
@@ -209,10 +210,10 @@ export function RunsScreen() {
           </Suspense>
         )
       )}
-      <p className="more runs-end">
+      <More className={styles.runsEnd}>
         {runs.rows.length > 0 &&
           `${countText(runs.rows.length, 'run')} loaded.${runs.hasMore ? ' More load as you scroll.' : ''}`}
-      </p>
+      </More>
       {rowsSelected.length > 0 && <BulkBar runs={rowsSelected} clear={() => setSelected(new Set())} />}
       <Suspense>
         {open === 'filter' && (

@@ -4,8 +4,12 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useClient, useSession } from '../../api/session.ts';
 import { useTeamEvents } from '../../api/stream.ts';
 import type { Search } from '../../frame/search.ts';
+import { Hint, Text } from '../../parts/blocks.tsx';
+import chart from '../../parts/chart.module.css';
 import { clockText, countText, dollarText, numberText } from '../../parts/format.ts';
+import type { Tone } from '../../parts/look.ts';
 import { useSoon } from '../../parts/soon.ts';
+import styles from './runs.module.css';
 import { filtersOf } from './views.ts';
 
 const hours = 24;
@@ -46,29 +50,31 @@ export function Strip({ search }: { search: Search }) {
   });
   const countSoon = useSoon(() => void queries.invalidateQueries({ queryKey: key }), gatherMs);
   useTeamEvents(countSoon, countSoon);
-  if (data === undefined) return <section className="strip strip-empty" aria-label="Activity" />;
+  if (data === undefined) return <section className={`${styles.strip} ${styles.stripEmpty}`} aria-label="Activity" />;
   const ended = sum(data.states, isTerminal);
   const succeeded = data.states.SUCCEEDED ?? 0;
   const failed = data.states.FAILED ?? 0;
   const errors = data.states.ERROR ?? 0;
   return (
-    <section className="strip" aria-label="Activity">
+    <section className={styles.strip} aria-label="Activity">
       <Bars counts={data} />
-      <div className="figs">
+      <div className={styles.figures}>
         <Figure value={`${numberText(data.total)}${data.is_exact ? '' : '+'}`} label="runs in 24 h" />
         {ended > 0 && <Figure value={`${Math.round((succeeded / ended) * 100)}%`} label="succeeded" />}
-        <Figure value={numberText(failed)} label="failed" className={failed > 0 ? 'badc' : ''} />
-        <Figure value={numberText(errors)} label="errors" className={errors > 0 ? 'errc' : ''} />
+        <Figure value={numberText(failed)} label="failed" tone={failed > 0 ? 'bad' : undefined} />
+        <Figure value={numberText(errors)} label="errors" tone={errors > 0 ? 'error' : undefined} />
         <Figure value={dollarText(data.spent_usd)} label="models" />
       </div>
     </section>
   );
 }
 
-const Figure = ({ value, label, className = '' }: { value: string; label: string; className?: string }) => (
+const Figure = ({ value, label, tone }: { value: string; label: string; tone?: Tone | undefined }) => (
   <div>
-    <b className={className}>{value}</b>
-    <span className="dim small">{label}</span>
+    <Text as="b" tone={tone}>
+      {value}
+    </Text>
+    <Hint>{label}</Hint>
   </div>
 );
 
@@ -98,12 +104,12 @@ function Bars({ counts }: { counts: RunCounts }) {
         {steps.map(({ started_at: at, states }, index) => {
           const parts = [
             {
-              className: 'f-line',
+              className: chart.line,
               count: sum(states, (state) => isTerminal(state) && state !== 'FAILED' && state !== 'ERROR'),
             },
-            { className: 'f-bad', count: states.FAILED ?? 0 },
-            { className: 'f-err', count: states.ERROR ?? 0 },
-            { className: 'f-acc', count: sum(states, (state) => !isTerminal(state)) },
+            { className: chart.bad, count: states.FAILED ?? 0 },
+            { className: chart.error, count: states.ERROR ?? 0 },
+            { className: chart.accent, count: sum(states, (state) => !isTerminal(state)) },
           ];
           let y = height;
           return (
@@ -120,9 +126,9 @@ function Bars({ counts }: { counts: RunCounts }) {
             </g>
           );
         })}
-        <path d={`M0 32.5h${steps.length * 10}`} className="k-line" />
+        <path d={`M0 32.5h${steps.length * 10}`} className={chart.lineStroke} />
       </svg>
-      <div className="axis" aria-hidden="true">
+      <div className={styles.axis} aria-hidden="true">
         {[24, 18, 12, 6].map((back) => (
           <span key={back}>{clockText(Date.now() - back * 3_600_000)}</span>
         ))}

@@ -5,8 +5,9 @@ import { useRunCount } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { parseSearch, type Search } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
+import { Count, Row, Tabs } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { numberText } from '../../parts/format.ts';
-import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { filtersOf, queryKeyOf, type View } from './views.ts';
@@ -15,7 +16,7 @@ import { filtersOf, queryKeyOf, type View } from './views.ts';
 export function Views({ views, search }: { views: readonly View[]; search: Search }) {
   const current = queryKeyOf(search);
   return (
-    <nav className="tabs" aria-label="Views">
+    <Tabs aria-label="Views">
       {views.map((view) => (
         <Link
           key={view.name}
@@ -25,11 +26,11 @@ export function Views({ views, search }: { views: readonly View[]; search: Searc
           aria-current={queryKeyOf(view.search) === current ? 'page' : undefined}
         >
           {view.name}
-          {view.isCounted && <Count view={view} />}
+          {view.isCounted && <ViewCount view={view} />}
         </Link>
       ))}
       <Saved current={current} />
-    </nav>
+    </Tabs>
   );
 }
 
@@ -58,21 +59,20 @@ function Saved({ current }: { current: string }) {
     const search = parseSearch(URL.parse(path, location.origin)?.search ?? '');
     const isCurrent = queryKeyOf(search) === current;
     return (
-      <span key={id} className="row">
+      <Row key={id} as="span">
         <Link to="/runs" search={search} activeOptions={{ exact: true }} aria-current={isCurrent ? 'page' : undefined}>
           {visibleText(name)}
         </Link>
         {isCurrent && (
-          <button
-            type="button"
-            className="btn ghost sm icon"
+          <Button
+            kind="ghost"
+            small
+            icon="x"
             aria-label={`Delete the view ${visibleText(name)}`}
             onClick={() => void remove(id, name, path)}
-          >
-            <Icon name="x" small />
-          </button>
+          />
         )}
-      </span>
+      </Row>
     );
   });
   return (
@@ -84,10 +84,8 @@ function Saved({ current }: { current: string }) {
 }
 
 /** Shows the number of runs that a view selects; shows nothing if the view selects no runs. */
-function Count({ view }: { view: View }) {
+function ViewCount({ view }: { view: View }) {
   const { data } = useRunCount(filtersOf(view.search));
   if (data === undefined || data.total === 0) return null;
-  return (
-    <span className={`n ${view.asks ? 'ask' : ''}`}>{`${numberText(data.total)}${data.is_exact ? '' : '+'}`}</span>
-  );
+  return <Count asks={view.asks}>{`${numberText(data.total)}${data.is_exact ? '' : '+'}`}</Count>;
 }

@@ -1,4 +1,5 @@
 import { useEffect, useState } from 'react';
+import { Text } from '../../parts/blocks.tsx';
 
 /**
  * Describes in words when a cron expression fires. Shows the expression itself until the code that describes it is loaded, and if this
@@ -23,7 +24,7 @@ export function CronWords({ cron, timezone }: { cron: string; timezone: string |
   return (
     <span title={cron}>
       {words ?? <code>{cron}</code>}
-      {timezone && timezone !== 'UTC' && <span className="dim">{`, ${timezone}`}</span>}
+      {timezone && timezone !== 'UTC' && <Text tone="dim">{`, ${timezone}`}</Text>}
     </span>
   );
 }

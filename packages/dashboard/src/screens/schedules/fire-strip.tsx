@@ -1,5 +1,8 @@
 import type { ScheduleFire } from '@runyard/contract/schedules/schedules';
+import { Row, Text } from '../../parts/blocks.tsx';
+import chart from '../../parts/chart.module.css';
 import { exactText } from '../../parts/format.ts';
+import styles from './schedules.module.css';
 
 const slots = 30;
 const outcomes = ['started', 'failed', 'skipped', 'waiting'] as const satisfies readonly ScheduleFire['outcome'][];
@@ -16,11 +19,11 @@ function countsOf(fires: readonly ScheduleFire[]): string {
 /** Draws the outcomes of the last fires, with the newest fire at the right. `fires` begins with the newest fire. */
 export function FireStrip({ fires }: { fires: readonly ScheduleFire[] }) {
   const last = fires.slice(0, slots);
-  if (last.length === 0) return <span className="dim">no time yet</span>;
+  if (last.length === 0) return <Text tone="dim">no time yet</Text>;
   const empty = slots - last.length;
   return (
     <svg
-      className="fires"
+      className={styles.fires}
       viewBox={`0 0 ${slots * 7} 20`}
       role="img"
       aria-label={
@@ -28,7 +31,7 @@ export function FireStrip({ fires }: { fires: readonly ScheduleFire[] }) {
       }
     >
       {Array.from({ length: empty }, (_, index) => (
-        <rect key={index} x={index * 7 + 1.5} y="15" width="2" height="1" className="f-line" />
+        <rect key={index} x={index * 7 + 1.5} y="15" width="2" height="1" className={chart.line} />
       ))}
       {last.toReversed().map((fire, index) => (
         <g key={fire.id} transform={`translate(${(empty + index) * 7} 0)`}>
@@ -47,21 +50,21 @@ const titleOf = ({ outcome, due_at: due, fired_at: fired, reason }: ScheduleFire
 function Mark({ outcome }: { outcome: ScheduleFire['outcome'] }) {
   switch (outcome) {
     case 'started':
-      return <rect y="4" width="5" height="12" rx="1" className="f-ok" />;
+      return <rect y="4" width="5" height="12" rx="1" className={chart.good} />;
     case 'failed':
       return (
         <>
-          <rect y="2" width="5" height="16" rx="1" className="f-bad" />
-          <path d="M.6 8l3.8 4m0-4l-3.8 4" className="k-surf" />
+          <rect y="2" width="5" height="16" rx="1" className={chart.bad} />
+          <path d="M.6 8l3.8 4m0-4l-3.8 4" className={chart.surfaceStroke} />
         </>
       );
     case 'skipped':
-      return <rect x=".5" y="11.5" width="4" height="4" className="k-off" />;
+      return <rect x=".5" y="11.5" width="4" height="4" className={chart.offStroke} />;
     case 'waiting':
       return (
         <>
-          <rect x=".5" y="4.5" width="4" height="11" rx="1" className="k-wait" />
-          <rect x=".5" y="10" width="4" height="5.5" className="f-wait" />
+          <rect x=".5" y="4.5" width="4" height="11" rx="1" className={chart.waitStroke} />
+          <rect x=".5" y="10" width="4" height="5.5" className={chart.wait} />
         </>
       );
   }
@@ -69,14 +72,14 @@ function Mark({ outcome }: { outcome: ScheduleFire['outcome'] }) {
 
 /** Explains the marks that `FireStrip` draws. */
 export const FireLegend = () => (
-  <p className="row small mut hide-m right" aria-hidden="true">
+  <Row as="p" tone="muted" small notNarrow right aria-hidden="true">
     {outcomes.map((outcome) => (
-      <span className="row" key={outcome}>
+      <Row as="span" key={outcome}>
         <svg width="6" height="20" aria-hidden="true">
           <Mark outcome={outcome} />
         </svg>
         {outcome === 'failed' ? 'no run' : outcome}
-      </span>
+      </Row>
     ))}
-  </p>
+  </Row>
 );

@@ -2,6 +2,7 @@ import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { Fragment, useEffect, useState } from 'react';
 import { failureOf, statusOf } from '../../api/problem.ts';
 import { useClient, useSession } from '../../api/session.ts';
+import { P, Row, Stack, Text } from '../../parts/blocks.tsx';
 import { exactText } from '../../parts/format.ts';
 import { Ago } from '../../parts/time.tsx';
 import { onTwoClocks } from './clocks.ts';
@@ -63,21 +64,21 @@ export function NextTimes({
   if (times.length === 0) return null;
   const hereZone = Intl.DateTimeFormat().resolvedOptions().timeZone;
   return (
-    <section className={`stack s1 small ${isStale ? 'dim' : ''}`} aria-label="Next times" aria-busy={isStale}>
+    <Stack as="section" tone={isStale ? 'dim' : undefined} gap={1} small aria-label="Next times" aria-busy={isStale}>
       {onTwoClocks(times, { zone: timezone, hereZone, now: Date.now() }).map(({ time, own, here, change }) => (
         <Fragment key={time}>
-          {change !== undefined && <p className="waitc">{change}</p>}
-          <p className="row wrap" title={exactText(Date.parse(time))}>
+          {change !== undefined && <P tone="wait">{change}</P>}
+          <Row as="p" wrap title={exactText(Date.parse(time))}>
             <span>{own}</span>
-            {here !== undefined && <span className="mut">{`${here} here`}</span>}
+            {here !== undefined && <Text tone="muted">{`${here} here`}</Text>}
             {Date.parse(time) - Date.now() < relativeMs && (
-              <span className="dim">
+              <Text tone="dim">
                 <Ago time={time} />
-              </span>
+              </Text>
             )}
-          </p>
+          </Row>
         </Fragment>
       ))}
-    </section>
+    </Stack>
   );
 }

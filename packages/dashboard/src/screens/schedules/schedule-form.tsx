@@ -7,11 +7,16 @@ import { useId, useState } from 'react';
 import { useEnvironments } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { useUsableModels } from '../../api/usable-models.ts';
+import { CardHead, Fields, Row, Stack, Two } from '../../parts/blocks.tsx';
+import { Button, Input } from '../../parts/controls.tsx';
 import { ExecutorField, takeOverOf, tellWaiting } from '../../parts/executor-field.tsx';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
+import { LimitFields, withLimits } from '../../parts/limit-fields.tsx';
+import { NotifyField, rulesOf } from '../../parts/notify-field.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { CronWords } from './cron-words.tsx';
 import { NextTimes, usePreview } from './next-times.tsx';
+import styles from './schedules.module.css';
 
 /** Names of the five fields of a cron expression. */
 const fields = ['minute', 'hour', 'day', 'month', 'weekday'] as const;
@@ -33,7 +38,7 @@ export function ScheduleForm({
   close: () => void;
 }) {
   const client = useClient();
-  const { team } = useSession();
+  const { team, person } = useSession();
   const queries = useQueryClient();
   const navigate = useNavigate();
   const [cron, setCron] = useState(schedule?.cron_schedule ?? '0 9 * * MON-FRI');
@@ -53,6 +58,7 @@ export function ScheduleForm({
     // Keep the members of the configuration that the form does not show.
     const { model_id: _model, environment_id: _environment, ...others } = config ?? {};
     const chosen = {
+      ...withLimits(data, 'agent_config', others),
       ...(text('model') === '' ? {} : { model_id: text('model') }),
       ...(text('environment') === '' ? {} : { environment_id: text('environment') }),
     };
@@ -63,9 +69,10 @@ export function ScheduleForm({
       prompt: text('prompt'),
       overlap: overlapPolicies.find((policy) => policy === text('overlap')) ?? ('allow' as const),
       // An empty configuration where there was none would be a text of the sender.
-      ...(config === undefined && Object.keys(chosen).length === 0 ? {} : { agent_config: { ...others, ...chosen } }),
+      ...(config === undefined && Object.keys(chosen).length === 0 ? {} : { agent_config: chosen }),
       enabled: schedule?.enabled ?? true,
       ...takeOverOf(data),
+      notify: rulesOf(data, schedule?.notify, person.uid),
     };
     const saved =
       schedule === undefined
@@ -80,27 +87,25 @@ export function ScheduleForm({
   const parts = cron.trim().split(/\s+/);
   const isFields = !cron.startsWith('@') && parts.length === 5;
   return (
-    <Form id={form} className="card" send={save} onBusy={setBusy}>
-      <div className="card-h">
+    <Form id={form} frame="card" send={save} onBusy={setBusy}>
+      <CardHead>
         <h2>{schedule === undefined ? 'New schedule' : 'Edit'}</h2>
-      </div>
-      <div className="form">
+      </CardHead>
+      <Fields>
         <Field label="Name" path="name">
-          {(control) => (
-            <input {...control} name="name" className="in" required maxLength={200} defaultValue={schedule?.name} />
-          )}
+          {(control) => <Input {...control} name="name" required maxLength={200} defaultValue={schedule?.name} />}
         </Field>
         <Field label="Fires" path="cron_schedule" fault={preview.faultOf('cron_schedule')}>
           {(control) =>
             isFields ? (
-              <div className="cron">
+              <div className={styles.cron}>
                 {fields.map((name, index) => (
-                  <label key={name}>
+                  <Stack key={name} as="label" gap={1}>
                     {name}
-                    <input
+                    <Input
                       {...(index === 0 ? control : {})}
                       name={name}
-                      className="in mono"
+                      mono
                       aria-invalid={control['aria-invalid']}
                       value={parts[index]}
                       onChange={({ target }) => {
@@ -109,32 +114,27 @@ export function ScheduleForm({
                         setCron(next.join(' '));
                       }}
                     />
-                  </label>
+                  </Stack>
                 ))}
               </div>
             ) : (
-              <input {...control} className="in mono" value={cron} onChange={({ target }) => setCron(target.value)} />
+              <Input {...control} mono value={cron} onChange={({ target }) => setCron(target.value)} />
             )
           }
         </Field>
-        <p className="row wrap small mut">
+        <Row as="p" tone="muted" wrap small>
           <CronWords cron={cron} timezone={timezone} />
-          <button
-            type="button"
-            className="btn ghost sm"
-            onClick={() => setCron(isFields ? '@every 90m' : '0 9 * * MON-FRI')}
-          >
+          <Button kind="ghost" small onClick={() => setCron(isFields ? '@every 90m' : '0 9 * * MON-FRI')}>
             {isFields ? 'By interval' : 'By five fields'}
-          </button>
-        </p>
+          </Button>
+        </Row>
         <NextTimes {...preview} />
-        <div className="two">
+        <Two>
           <Field label="Time zone" path="timezone" fault={preview.faultOf('timezone')}>
             {(control) => (
               <>
-                <input
+                <Input
                   {...control}
-                  className="in"
                   list="zones"
                   value={timezone}
                   onChange={({ target }) => setTimezone(target.value)}
@@ -149,39 +149,34 @@ export function ScheduleForm({
           </Field>
           <Field label="While a run is live" path="overlap">
             {(control) => (
-              <select {...control} name="overlap" className="in" defaultValue={schedule?.overlap ?? 'allow'}>
+              <Input {...control} name="overlap" as="select" defaultValue={schedule?.overlap ?? 'allow'}>
                 {overlapPolicies.map((policy) => (
                   <option key={policy} value={policy}>
                     {policy.replaceAll('_', ' ')}
                   </option>
                 ))}
-              </select>
+              </Input>
             )}
           </Field>
-        </div>
+        </Two>
         <Field label="Prompt" path="prompt">
           {(control) => (
-            <textarea
+            <Input
               {...control}
               name="prompt"
-              className="in"
+              as="textarea"
               rows={6}
               required={config?.skill_spec === undefined}
               defaultValue={schedule?.prompt ?? prompt}
             />
           )}
         </Field>
+        <NotifyField rules={schedule?.notify} />
         <ExecutorField executor={schedule?.executor} />
-        <div className="two">
+        <Two>
           <Field label="Model" path="agent_config.model_id">
             {(control) => (
-              <select
-                {...control}
-                name="model"
-                className="in"
-                key={models.data ? 'read' : ''}
-                defaultValue={chosenModel}
-              >
+              <Input {...control} name="model" as="select" key={models.data ? 'read' : ''} defaultValue={chosenModel}>
                 <option value="">the default</option>
                 {/* A list without the current value must not change this value: the person may not be allowed to see it. */}
                 {chosenModel !== '' && !models.data?.models.some(({ id }) => id === chosenModel) && (
@@ -192,15 +187,15 @@ export function ScheduleForm({
                     {visibleText(each.display_name)}
                   </option>
                 ))}
-              </select>
+              </Input>
             )}
           </Field>
           <Field label="Environment" path="agent_config.environment_id">
             {(control) => (
-              <select
+              <Input
                 {...control}
                 name="environment"
-                className="in"
+                as="select"
                 key={environments.data ? 'read' : ''}
                 defaultValue={chosenEnvironment}
               >
@@ -213,19 +208,18 @@ export function ScheduleForm({
                     {visibleText(each.config.name ?? each.uid)}
                   </option>
                 ))}
-              </select>
+              </Input>
             )}
           </Field>
-        </div>
-        <div className="row">
-          <RoleButton needs="member" className="btn pri" disabled={isBusy}>
+        </Two>
+        <LimitFields path="agent_config" config={config} />
+        <Row>
+          <RoleButton needs="member" kind="primary" disabled={isBusy}>
             {schedule === undefined ? 'Create schedule' : 'Save'}
           </RoleButton>
-          <button type="button" className="btn" onClick={close}>
-            Back
-          </button>
-        </div>
-      </div>
+          <Button onClick={close}>Back</Button>
+        </Row>
+      </Fields>
     </Form>
   );
 }

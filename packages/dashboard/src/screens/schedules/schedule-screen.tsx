@@ -3,20 +3,21 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
-import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
-import { NotFound } from '../../frame/not-found.tsx';
+import { DetailPage } from '../../frame/detail-page.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
-import { SkeletonRows } from '../../parts/empty.tsx';
+import { Content, Fact, Facts, Note, P, Quote, Row, Stack, Text, TextLink } from '../../parts/blocks.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
+import { look } from '../../parts/look.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { MoreMenu } from '../../parts/more-menu.tsx';
 import { useOptimistic } from '../../parts/optimistic.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { CronWords } from './cron-words.tsx';
 import { FireLegend, FireStrip } from './fire-strip.tsx';
@@ -30,7 +31,7 @@ const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/di
 const route = getRouteApi('/shell/schedules/$scheduleId');
 
 const Crumb = () => (
-  <Link to="/schedules" className="hide-m">
+  <Link to="/schedules" className={look({ notNarrow: true })}>
     Schedules
   </Link>
 );
@@ -38,20 +39,27 @@ const Crumb = () => (
 /** Shows one schedule: the next times at which it is due, the outcomes of the last times, and its prompt. */
 export function ScheduleScreen() {
   const { scheduleId } = route.useParams();
-  const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;
   const client = useClient();
-  const { team } = useSession();
-  const may = useMay('member');
-  const navigate = useNavigate();
-  const queries = useQueryClient();
-  const [isDeleting, setDeleting] = useState(false);
-  const { error, attempt } = useAttempts();
-  const switched = useOptimistic();
-  const params = { scheduleId };
   const schedule = useQuery({
     queryKey: ['schedule', scheduleId],
-    queryFn: async () => await client.getSchedule({ params }),
+    queryFn: async () => await client.getSchedule({ params: { scheduleId } }),
   });
+  return (
+    <DetailPage what="schedule" crumbs={<Crumb />} query={schedule}>
+      {(data) => <SchedulePage key={scheduleId} schedule={data} />}
+    </DetailPage>
+  );
+}
+
+function SchedulePage({ schedule }: { schedule: ScheduledAgentItem }) {
+  const scheduleId = schedule.id;
+  const params = { scheduleId };
+  const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;
+  const client = useClient();
+  const may = useMay('member');
+  const navigate = useNavigate();
+  const [isDeleting, setDeleting] = useState(false);
+  const { error, toggle, runNow } = useActs(schedule);
   const fires = useQuery({
     queryKey: ['schedule', scheduleId, 'fires'],
     queryFn: async () => (await client.listScheduleFires({ params, query: { limit: 30 } })).fires,
@@ -59,42 +67,9 @@ export function ScheduleScreen() {
   const edit = (isOpen: boolean) =>
     void navigate({ to: '/schedules/$scheduleId', params, search: isOpen ? { edit: 'true' } : {} });
   useKeys([{ key: 'e', does: 'Edit the schedule', run: () => may && edit(true) }]);
-  const { data } = schedule;
-  if (statusOf(schedule.error) === 404)
-    return (
-      <Page title="Schedule" crumbs={<Crumb />}>
-        <NotFound what="schedule" />
-      </Page>
-    );
-  if (data === undefined)
-    return (
-      <Page title="Schedule" crumbs={<Crumb />}>
-        {schedule.error ? <Problem error={schedule.error} /> : <SkeletonRows />}
-      </Page>
-    );
-  const act = async (work: () => Promise<unknown>) => {
-    await attempt(async () => {
-      await work();
-    });
-    await queries.invalidateQueries({ queryKey: ['schedule', scheduleId] });
-    await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
-  };
-  const toggle = () =>
-    switched.change<ScheduledAgentItem, boolean>({
-      ...switchOf(client, data),
-      queryKey: ['schedule', scheduleId],
-      alsoReads: [['schedules', team.uid]],
-      put: (schedule, enabled) => ({ ...schedule, enabled }),
-    });
-  const runNow = () =>
-    act(async () => {
-      const started = await client.runSchedule({ params });
-      if ('run_id' in started && typeof started.run_id === 'string')
-        await navigate({ to: '/runs/$runId', params: { runId: started.run_id } });
-    });
   return (
     <Page
-      title={data.name}
+      title={schedule.name}
       crumbs={<Crumb />}
       actions={
         <>
@@ -103,141 +78,155 @@ export function ScheduleScreen() {
             Run now
           </RoleButton>
           <RoleButton needs="member" run={() => void toggle()}>
-            <Icon name={data.enabled ? 'pause' : 'play'} small />
-            {data.enabled ? 'Pause' : 'Resume'}
+            <Icon name={schedule.enabled ? 'pause' : 'play'} small />
+            {schedule.enabled ? 'Pause' : 'Resume'}
           </RoleButton>
           <RoleButton needs="member" run={() => edit(!isEditing)}>
             Edit <kbd>E</kbd>
           </RoleButton>
-          <RoleButton needs="member" className="btn dan" run={() => setDeleting(true)}>
+          <RoleButton needs="member" kind="danger" run={() => setDeleting(true)}>
             Delete…
           </RoleButton>
-          <MoreMenu path={`/agent/schedules/${data.id}`} />
+          <MoreMenu path={`/agent/schedules/${scheduleId}`} />
         </>
       }
     >
-      <div className="wide">
-        <Problem error={error ?? switched.error} />
-        {isEditing && <ScheduleForm schedule={data} close={() => edit(false)} />}
-        {data.last_spawn_error && (
-          <div className="note bad">
+      <Content>
+        <Problem error={error} />
+        {isEditing && <ScheduleForm schedule={schedule} close={() => edit(false)} />}
+        {schedule.last_spawn_error && (
+          <Note tone="bad">
             <Icon name="warn" />
-            <span>{visibleText(data.last_spawn_error)}</span>
-          </div>
+            <span>{visibleText(schedule.last_spawn_error)}</span>
+          </Note>
         )}
-        <dl className="kv far">
-          <dt>Fires</dt>
-          <dd>
-            <CronWords cron={data.cron_schedule} timezone={data.timezone} />{' '}
-            <code className="dim">{data.cron_schedule}</code>
-          </dd>
-          <dt>Next times</dt>
-          <dd>
-            {data.enabled ? (
-              <NextTimes times={data.upcoming_runs ?? []} timezone={data.timezone ?? 'UTC'} />
-            ) : (
-              <WhyPaused schedule={data} fires={fires.data ?? []} />
-            )}
-          </dd>
-          <dt>While a run is live</dt>
-          <dd>{(data.overlap ?? 'allow').replaceAll('_', ' ')}</dd>
-          {data.executor && (
-            <>
-              <dt>Runs act as</dt>
-              <dd>{visibleText(data.executor.display_name ?? data.executor.uid)}</dd>
-            </>
-          )}
-          {data.agent_config?.model_id && (
-            <>
-              <dt>Model</dt>
-              <dd>
-                <code>{data.agent_config.model_id}</code>
-              </dd>
-            </>
-          )}
-          {data.agent_config?.environment_id && (
-            <>
-              <dt>Environment</dt>
-              <dd>
-                <Link className="link" to="/environments/$uid" params={{ uid: data.agent_config.environment_id }}>
-                  {visibleText(data.environment?.name ?? data.agent_config.environment_id)}
-                </Link>
-              </dd>
-            </>
-          )}
-        </dl>
-        <section className="stack s2">
+        <ScheduleFacts schedule={schedule} fires={fires.data ?? []} />
+        <Stack as="section" gap={2}>
           <h2>Prompt</h2>
-          <div className="ask-box">
-            <Markdown text={data.prompt} />
-          </div>
-        </section>
-        <section className="stack s2">
-          <h2 className="row">
+          <Quote>
+            <Markdown text={schedule.prompt} />
+          </Quote>
+        </Stack>
+        <Stack as="section" gap={2}>
+          <Row as="h2">
             Last times
-            <Link className="link small right" to="/runs" search={{ schedule_id: scheduleId }}>
+            <TextLink small right to="/runs" search={{ schedule_id: scheduleId }}>
               All its runs
-            </Link>
-          </h2>
+            </TextLink>
+          </Row>
           <Problem error={fires.error} />
           <FireStrip fires={fires.data ?? []} />
           <FireLegend />
           <Fires fires={fires.data ?? []} />
-        </section>
-      </div>
-      <Suspense>
-        {isDeleting && (
-          <ConfirmDialog
-            title={`Delete ${data.name}?`}
-            action="Delete the schedule"
-            run={async () => {
-              await client.deleteSchedule({ params });
-              await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
-              await navigate({ to: '/schedules' });
-            }}
-            close={() => setDeleting(false)}
-          >
-            It fires no more. Runs that it has started stay.
-          </ConfirmDialog>
-        )}
-      </Suspense>
+        </Stack>
+      </Content>
+      <Suspense>{isDeleting && <DeleteDialog schedule={schedule} close={() => setDeleting(false)} />}</Suspense>
     </Page>
   );
 }
 
-function Fires({ fires }: { fires: readonly ScheduleFire[] }) {
-  if (fires.length === 0) return <p className="dim">It has not fired yet.</p>;
+/** Returns functions that pause or resume the schedule, and that start a run of it now. */
+function useActs(schedule: ScheduledAgentItem) {
+  const client = useClient();
+  const { team } = useSession();
+  const navigate = useNavigate();
+  const queries = useQueryClient();
+  const { error, attempt } = useAttempts();
+  const switched = useOptimistic();
+  const toggle = () =>
+    switched.change<ScheduledAgentItem, boolean>({
+      ...switchOf(client, schedule),
+      queryKey: ['schedule', schedule.id],
+      alsoReads: [['schedules', team.uid]],
+      put: (before, enabled) => ({ ...before, enabled }),
+    });
+  const runNow = async () => {
+    await attempt(async () => {
+      const started = await client.runSchedule({ params: { scheduleId: schedule.id } });
+      if ('run_id' in started && typeof started.run_id === 'string')
+        await navigate({ to: '/runs/$runId', params: { runId: started.run_id } });
+    });
+    await queries.invalidateQueries({ queryKey: ['schedule', schedule.id] });
+    await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
+  };
+  return { error: error ?? switched.error, toggle, runNow };
+}
+
+function ScheduleFacts({ schedule, fires }: { schedule: ScheduledAgentItem; fires: readonly ScheduleFire[] }) {
+  const { model_id: model, environment_id: environment } = schedule.agent_config ?? {};
+  const { executor } = schedule;
   return (
-    <div className="card">
-      <table className="tbl in-card">
-        <thead>
-          <tr>
-            <th className="w180">Time</th>
-            <th className="w108">Outcome</th>
-            <th>Run or reason</th>
-          </tr>
-        </thead>
-        <tbody>
-          {fires.map((fire) => (
-            <tr key={fire.id}>
-              <td>
-                <Ago time={fire.due_at ?? fire.fired_at} />
-                {fire.due_at === undefined && <span className="dim"> by hand</span>}
-              </td>
-              <td className={fire.outcome === 'failed' ? 'badc' : ''}>{fire.outcome}</td>
-              <td>
-                {fire.run_id ? (
-                  <Link className="link mono" to="/runs/$runId" params={{ runId: fire.run_id }}>
-                    {fire.run_id.slice(0, 8)}
-                  </Link>
-                ) : (
-                  visibleText(fire.reason ?? '')
-                )}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Facts far>
+      <Fact name="Fires">
+        <CronWords cron={schedule.cron_schedule} timezone={schedule.timezone} />{' '}
+        <Text as="code" tone="dim">
+          {schedule.cron_schedule}
+        </Text>
+      </Fact>
+      <Fact name="Next times">
+        {schedule.enabled ? (
+          <NextTimes times={schedule.upcoming_runs ?? []} timezone={schedule.timezone ?? 'UTC'} />
+        ) : (
+          <WhyPaused schedule={schedule} fires={fires} />
+        )}
+      </Fact>
+      <Fact name="While a run is live">{(schedule.overlap ?? 'allow').replaceAll('_', ' ')}</Fact>
+      <Fact name="Runs act as">{executor && visibleText(executor.display_name ?? executor.uid)}</Fact>
+      <Fact name="Model">{model && <code>{model}</code>}</Fact>
+      <Fact name="Environment">
+        {environment && (
+          <TextLink to="/environments/$uid" params={{ uid: environment }}>
+            {visibleText(schedule.environment?.name ?? environment)}
+          </TextLink>
+        )}
+      </Fact>
+    </Facts>
+  );
+}
+
+function DeleteDialog({ schedule: { id, name }, close }: { schedule: ScheduledAgentItem; close: () => void }) {
+  const client = useClient();
+  const { team } = useSession();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  return (
+    <ConfirmDialog
+      title={`Delete ${name}?`}
+      action="Delete the schedule"
+      run={async () => {
+        await client.deleteSchedule({ params: { scheduleId: id } });
+        await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
+        await navigate({ to: '/schedules' });
+      }}
+      close={close}
+    >
+      It fires no more. Runs that it has started stay.
+    </ConfirmDialog>
+  );
+}
+
+function Fires({ fires }: { fires: readonly ScheduleFire[] }) {
+  if (fires.length === 0) return <P tone="dim">It has not fired yet.</P>;
+  return (
+    <Table columns={[{ name: 'Time', width: 180 }, { name: 'Outcome', width: 108 }, { name: 'Run or reason' }]}>
+      {fires.map((fire) => (
+        <tr key={fire.id}>
+          <td>
+            <Ago time={fire.due_at ?? fire.fired_at} />
+            {fire.due_at === undefined && <Text tone="dim"> by hand</Text>}
+          </td>
+          <Cell tone={fire.outcome === 'failed' ? 'bad' : undefined}>{fire.outcome}</Cell>
+          <td>
+            {fire.run_id ? (
+              <TextLink mono to="/runs/$runId" params={{ runId: fire.run_id }}>
+                {fire.run_id.slice(0, 8)}
+              </TextLink>
+            ) : (
+              visibleText(fire.reason ?? '')
+            )}
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }

@@ -1,67 +1,68 @@
 import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
+import { Pad, Text } from '../../parts/blocks.tsx';
+import { Button, FilterBar } from '../../parts/controls.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Find, hasWords, NothingFound } from '../../parts/find.tsx';
-import { Icon } from '../../parts/icon.tsx';
+import { useKeys } from '../../parts/keys.ts';
 import { useOptimistic } from '../../parts/optimistic.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleLink } from '../../parts/role-button.tsx';
+import { Cell, RunCell, Say, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { CronWords } from './cron-words.tsx';
 import { FireLegend, FireStrip } from './fire-strip.tsx';
 import { ScheduleForm } from './schedule-form.tsx';
+import styles from './schedules.module.css';
 import { switchOf } from './switch.ts';
+import { useSchedules } from './use-schedules.ts';
 
 const route = getRouteApi('/shell/schedules');
 
 /** Lists the schedules. A row shows when the schedule is due next, and whether it started runs at the last times. */
 export function SchedulesScreen() {
-  const client = useClient();
-  const { team } = useSession();
   const navigate = useNavigate();
   const search = route.useSearch();
   const [words, setWords] = useState('');
-  const { data, error, refetch } = useQuery({
-    queryKey: ['schedules', team.uid],
-    queryFn: async () => (await client.listSchedules({ query: { include: ['fires'] } })).schedules,
-  });
+  const { data, error, refetch } = useSchedules();
   const shown = (data ?? []).filter(({ name }) => hasWords(words, name));
   const switched = useOptimistic();
   const isNew = oneOf(search.new) !== undefined;
   const close = () => void navigate({ to: '/schedules', search: {} });
+  const may = useMay('member');
+  const create = () => may && void navigate({ to: '/schedules', search: { new: 'true' } });
+  useKeys([{ key: 'c', does: 'New schedule', run: create }]);
   return (
     <Page
       title="Schedules"
       actions={
         <>
           <Find words={words} change={setWords} />
-          <RoleLink needs="member" className="btn pri" to="/schedules" search={{ new: 'true' }}>
-            <Icon name="plus" small />
+          <RoleLink needs="member" kind="primary" icon="plus" to="/schedules" search={{ new: 'true' }}>
             New schedule
           </RoleLink>
         </>
       }
     >
       {isNew && (
-        <div className="pad">
+        <Pad>
           <ScheduleForm
             prompt={oneOf(search.prompt)}
             model={oneOf(search.model)}
             environment={oneOf(search.environment)}
             close={close}
           />
-        </div>
+        </Pad>
       )}
       {error ? (
-        <div className="pad">
+        <Pad>
           <Problem error={error} onRetry={() => void refetch()} />
-        </div>
+        </Pad>
       ) : data === undefined ? (
         <SkeletonRows />
       ) : data.length === 0 && !isNew ? (
@@ -69,7 +70,7 @@ export function SchedulesScreen() {
           title="No schedule yet"
           command="bin/runyard schedules create --name nightly --cron '0 3 * * *' 'Update the dependencies'"
           action={
-            <RoleLink needs="member" className="btn pri" to="/schedules" search={{ new: 'true' }}>
+            <RoleLink needs="member" kind="primary" to="/schedules" search={{ new: 'true' }}>
               New schedule
             </RoleLink>
           }
@@ -78,27 +79,25 @@ export function SchedulesScreen() {
         </Empty>
       ) : (
         <>
-          <div className="filters hide-l">
+          <FilterBar as="div" onlyWide>
             <FireLegend />
-          </div>
+          </FilterBar>
           <Problem error={switched.error} />
-          <table className="tbl">
-            <thead>
-              <tr>
-                <th>Schedule</th>
-                <th className="w280">Fires</th>
-                <th className="w140">Next</th>
-                <th className="w230 hide-l">Last 30 times</th>
-                <th className="w120 hide-m">Last run</th>
-                <th className="w140">State</th>
-              </tr>
-            </thead>
-            <tbody>
-              {shown.map((schedule) => (
-                <Row key={schedule.id} schedule={schedule} change={switched.change} />
-              ))}
-            </tbody>
-          </table>
+          <Table
+            bare
+            columns={[
+              { name: 'Schedule' },
+              { name: 'Fires', width: 280 },
+              { name: 'Next', width: 140 },
+              { name: 'Last 30 times', width: 230, onlyWide: true },
+              { name: 'Last run', width: 120, notNarrow: true },
+              { name: 'State', width: 140 },
+            ]}
+          >
+            {shown.map((schedule) => (
+              <ScheduleRow key={schedule.id} schedule={schedule} change={switched.change} />
+            ))}
+          </Table>
           <NothingFound words={words} found={shown.length} />
         </>
       )}
@@ -106,7 +105,7 @@ export function SchedulesScreen() {
   );
 }
 
-function Row({
+function ScheduleRow({
   schedule,
   change,
 }: {
@@ -127,37 +126,35 @@ function Row({
   return (
     <tr>
       <td>
-        <span className="run-c">
+        <RunCell>
           <Link to="/schedules/$scheduleId" params={{ scheduleId: id }}>
             {visibleText(name)}
           </Link>
-          {schedule.last_spawn_error && <span className="say badc">{visibleText(schedule.last_spawn_error)}</span>}
-        </span>
+          {schedule.last_spawn_error && <Say tone="bad">{visibleText(schedule.last_spawn_error)}</Say>}
+        </RunCell>
       </td>
       <td>
         <CronWords cron={schedule.cron_schedule} timezone={schedule.timezone} />
       </td>
-      <td>{enabled && history?.next_run ? <Ago time={history.next_run} /> : <span className="dim">paused</span>}</td>
-      <td className="hide-l">
+      <td>{enabled && history?.next_run ? <Ago time={history.next_run} /> : <Text tone="dim">paused</Text>}</td>
+      <Cell onlyWide>
         <FireStrip fires={schedule.last_fires ?? []} />
-      </td>
-      <td className="hide-m">
-        {history?.last_ran ? <Ago time={history.last_ran} /> : <span className="dim">never</span>}
-      </td>
+      </Cell>
+      <Cell notNarrow>{history?.last_ran ? <Ago time={history.last_ran} /> : <Text tone="dim">never</Text>}</Cell>
       <td>
-        <button
-          type="button"
+        <Button
           role="switch"
           aria-checked={enabled}
           aria-label={`${visibleText(name)} is on${may ? '' : '. Needs the role member'}`}
-          className="btn ghost sm"
+          kind="ghost"
+          small
           title={may ? undefined : 'Needs the role member'}
           disabled={!may}
           onClick={() => void toggle()}
         >
-          <span className={`sw ${enabled ? 'on' : ''}`} />
+          <span className={`${styles.switch} ${enabled ? styles.isOn : ''}`} />
           {enabled ? 'on' : 'paused'}
-        </button>
+        </Button>
       </td>
     </tr>
   );

@@ -1,7 +1,7 @@
 import type { ScheduledAgentItem, ScheduleFire } from '@runyard/contract/schedules/schedules';
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useClient, useMay } from '../../api/session.ts';
+import { TextLink } from '../../parts/blocks.tsx';
 import { exactText } from '../../parts/format.ts';
 import { nameOf } from '../../parts/person.tsx';
 
@@ -36,9 +36,9 @@ export function WhyPaused({ schedule, fires }: { schedule: ScheduledAgentItem; f
         ? `None: ${nameOf(pause.actor)} paused it on ${at}. `
         : `None: it is paused. It was last changed on ${at}. `}
       {isAdmin && (
-        <Link className="link" to="/settings/$tab" params={{ tab: 'audit' }} search={{ subject_uid: schedule.id }}>
+        <TextLink to="/settings/$tab" params={{ tab: 'audit' }} search={{ subject_uid: schedule.id }}>
           Its changes
-        </Link>
+        </TextLink>
       )}
     </p>
   );

@@ -1,5 +1,6 @@
 import type { AuditEntry } from '@runyard/contract/team/audit';
 import { visibleText } from '@runyard/contract/wire/visible';
+import { Facts, Stack, Text, Two } from '../../parts/blocks.tsx';
 import { exactText } from '../../parts/format.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { nameOf } from '../../parts/person.tsx';
@@ -12,18 +13,23 @@ export type Go = (change: Record<string, string | undefined>) => void;
 export function AuditDetail({ entry, go }: { entry: AuditEntry; go: Go }) {
   const { subject, origin, before, after, actor } = entry;
   return (
-    <div className="stack">
-      <dl className="kv">
+    <Stack>
+      <Facts>
         <dt>When</dt>
         <dd>{exactText(Date.parse(entry.occurred_at))}</dd>
         <dt>Who</dt>
         <dd>
-          {nameOf(actor)} <code className="dim">{actor.uid}</code>
+          {nameOf(actor)}{' '}
+          <Text as="code" tone="dim">
+            {actor.uid}
+          </Text>
         </dd>
         <dt>Thing</dt>
         <dd>
           {`${subject.type} `}
-          <code className="dim">{subject.uid}</code>{' '}
+          <Text as="code" tone="dim">
+            {subject.uid}
+          </Text>{' '}
           <button type="button" className={styles.link} onClick={() => go({ subject_uid: subject.uid })}>
             All changes of it
           </button>
@@ -50,21 +56,21 @@ export function AuditDetail({ entry, go }: { entry: AuditEntry; go: Go }) {
             </dd>
           </>
         )}
-      </dl>
-      <div className="two">
+      </Facts>
+      <Two>
         {before !== undefined && (
-          <div className="stack s1">
-            <span className="lab">Before</span>
+          <Stack gap={1}>
+            <Text medium>Before</Text>
             <JsonView value={before} />
-          </div>
+          </Stack>
         )}
         {after !== undefined && (
-          <div className="stack s1">
-            <span className="lab">After</span>
+          <Stack gap={1}>
+            <Text medium>After</Text>
             <JsonView value={after} />
-          </div>
+          </Stack>
         )}
-      </div>
-    </div>
+      </Two>
+    </Stack>
   );
 }

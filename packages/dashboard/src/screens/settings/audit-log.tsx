@@ -1,19 +1,21 @@
 import type { ListAuditEntriesQuery } from '@runyard/contract/team/audit';
-import { visibleText } from '@runyard/contract/wire/visible';
 import { useInfiniteQuery } from '@tanstack/react-query';
 import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { useId } from 'react';
 import { useMembers } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { oneOf } from '../../frame/search.ts';
+import { Card, Chip, P, Row, Text } from '../../parts/blocks.tsx';
+import { Button, Input } from '../../parts/controls.tsx';
 import { SkeletonRows, Space } from '../../parts/empty.tsx';
 import { Field, Select } from '../../parts/form.tsx';
-import { Icon } from '../../parts/icon.tsx';
 import { useLongList } from '../../parts/long-list.ts';
 import { nameOf } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { AuditDetail, type Go } from './audit-detail.tsx';
+import { AuditSubject } from './audit-subject.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 
@@ -33,6 +35,7 @@ const subjects = [
   'key',
   'mcp_server',
   'member',
+  'model_provider',
   'model_settings',
   'run',
   'schedule',
@@ -88,97 +91,91 @@ export function AuditLog() {
       />
       <Filters query={query} go={go} />
       {query.subject_uid !== undefined && (
-        <p className="row">
-          <span className="chip">
-            <span className="k">thing</span>
+        <Row as="p">
+          <Chip>
+            <Text tone="dim">thing</Text>
             <code>{query.subject_uid}</code>
-            <button
-              type="button"
-              className="btn ghost sm icon"
+            <Button
+              kind="ghost"
+              small
+              icon="x"
               aria-label="Show all things"
               onClick={() => go({ subject_uid: undefined })}
-            >
-              <Icon name="x" small />
-            </button>
-          </span>
-        </p>
+            />
+          </Chip>
+        </Row>
       )}
       <Problem error={list.error} onRetry={() => void list.refetch()} />
       {list.isPending ? (
         <SkeletonRows count={10} />
       ) : rows.length === 0 ? (
-        <div className="row wrap">
-          <p className="mut">{isFiltered ? 'No change matches all of the filters.' : 'No change yet.'}</p>
+        <Row wrap>
+          <P tone="muted">{isFiltered ? 'No change matches all of the filters.' : 'No change yet.'}</P>
           {isFiltered && (
-            <button
-              type="button"
-              className="btn sm"
-              onClick={() => go(Object.fromEntries(filters.map((name) => [name, undefined])))}
-            >
+            <Button small onClick={() => go(Object.fromEntries(filters.map((name) => [name, undefined])))}>
               Drop all filters
-            </button>
+            </Button>
           )}
-        </div>
+        </Row>
       ) : (
-        <div className={`card ${list.isPlaceholderData ? 'stale' : ''}`}>
-          <table className={`tbl in-card ${styles.tbl}`} aria-label="Audit log">
-            <thead>
-              <tr>
-                <th className="w120">When</th>
-                <th className="w180">Who</th>
-                <th className="w200">What</th>
-                <th>Thing</th>
-                <th className="w140">From</th>
-              </tr>
-            </thead>
-            <tbody ref={long.list}>
-              <Space px={long.above} />
-              {long.indexes.map((index) => {
-                const { entry, isDetail } = rows[index] ?? {};
-                if (entry === undefined) return null;
-                if (isDetail)
-                  return (
-                    <tr key={`${entry.id} details`} ref={long.measure} data-index={index}>
-                      <td className={styles.detail} colSpan={5}>
-                        <AuditDetail entry={entry} go={go} />
-                      </td>
-                    </tr>
-                  );
+        <Card stale={list.isPlaceholderData}>
+          <Table
+            inCard
+            aria-label="Audit log"
+            className={styles.tbl}
+            columns={[
+              { name: 'When', width: 120 },
+              { name: 'Who', width: 180 },
+              { name: 'What', width: 200 },
+              { name: 'Thing' },
+              { name: 'From', width: 140 },
+            ]}
+          >
+            <Space px={long.above} />
+            {long.indexes.map((index) => {
+              const { entry, isDetail } = rows[index] ?? {};
+              if (entry === undefined) return null;
+              if (isDetail)
                 return (
-                  <tr key={entry.id} ref={long.measure} data-index={index}>
-                    <td className="mut">
-                      <Ago time={entry.occurred_at} />
+                  <tr key={`${entry.id} details`} ref={long.measure} data-index={index}>
+                    <td className={styles.detail} colSpan={5}>
+                      <AuditDetail entry={entry} go={go} />
                     </td>
-                    <td>{nameOf(entry.actor)}</td>
-                    <td>
-                      <button
-                        type="button"
-                        className={styles.open}
-                        aria-expanded={opened === entry.id}
-                        onClick={() => go({ entry: opened === entry.id ? undefined : entry.id })}
-                      >
-                        <code>{entry.action}</code>
-                      </button>
-                    </td>
-                    <td className="cut">{visibleText(entry.subject.name ?? entry.subject.uid)}</td>
-                    <td className="dim mono">{entry.origin.address}</td>
                   </tr>
                 );
-              })}
-              <Space px={long.below} />
-            </tbody>
-          </table>
-        </div>
+              return (
+                <tr key={entry.id} ref={long.measure} data-index={index}>
+                  <Cell tone="muted">
+                    <Ago time={entry.occurred_at} />
+                  </Cell>
+                  <td>{nameOf(entry.actor)}</td>
+                  <td>
+                    <button
+                      type="button"
+                      className={styles.open}
+                      aria-expanded={opened === entry.id}
+                      onClick={() => go({ entry: opened === entry.id ? undefined : entry.id })}
+                    >
+                      <code>{entry.action}</code>
+                    </button>
+                  </td>
+                  <Cell cut>
+                    <AuditSubject entry={entry} />
+                  </Cell>
+                  <Cell tone="dim" mono>
+                    {entry.origin.address}
+                  </Cell>
+                </tr>
+              );
+            })}
+            <Space px={long.below} />
+          </Table>
+        </Card>
       )}
       {list.hasNextPage && (
-        <button
-          type="button"
-          className="btn start"
-          disabled={list.isFetchingNextPage}
-          onClick={() => void list.fetchNextPage()}
-        >
+        <Button start disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
           Older changes
-        </button>
+        </Button>
       )}
     </>
   );
@@ -224,10 +221,10 @@ function Filters({ query, go }: { query: Partial<ListAuditEntriesQuery>; go: Go 
       <Field label="Action" path="action">
         {(control) => (
           <>
-            <input
+            <Input
               {...control}
               key={query.action}
-              className="in mono"
+              mono
               list={list}
               placeholder="key.create"
               defaultValue={query.action}
@@ -248,10 +245,9 @@ function Filters({ query, go }: { query: Partial<ListAuditEntriesQuery>; go: Go 
       </Field>
       <Field label="From" path="since">
         {(control) => (
-          <input
+          <Input
             {...control}
             type="date"
-            className="in"
             value={query.since?.slice(0, 10) ?? ''}
             onChange={({ target }) => go({ since: target.value === '' ? undefined : `${target.value}T00:00:00Z` })}
           />
@@ -259,10 +255,9 @@ function Filters({ query, go }: { query: Partial<ListAuditEntriesQuery>; go: Go 
       </Field>
       <Field label="Before" path="until">
         {(control) => (
-          <input
+          <Input
             {...control}
             type="date"
-            className="in"
             value={query.until?.slice(0, 10) ?? ''}
             onChange={({ target }) => go({ until: target.value === '' ? undefined : `${target.value}T00:00:00Z` })}
           />

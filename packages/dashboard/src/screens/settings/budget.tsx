@@ -1,14 +1,16 @@
 import type { TeamBudget } from '@runyard/contract/team/budgets';
 import { useQueryClient } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useBudget } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
+import { Facts, P, Stack, Text, TextLink } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { TextField, textOf } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { dollarText, numberText } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Meter } from '../../parts/meter.tsx';
+import { budgetEvents, NotifyField, rulesOf } from '../../parts/notify-field.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
@@ -23,42 +25,40 @@ export function Budget() {
         title="Budget"
         about="At the limit, new runs are refused, and a run that sends another request to its model ends with budget_exceeded."
         action={
-          <button type="button" className="btn pri" onClick={() => setChanging(true)} disabled={!budget.data}>
+          <Button kind="primary" onClick={() => setChanging(true)} disabled={!budget.data}>
             Change…
-          </button>
+          </Button>
         }
       />
       <Loaded query={budget} rows={2}>
         {(data) => (
           <>
-            <Facts budget={data} />
+            <BudgetFacts budget={data} />
             {isChanging && <ChangeDialog budget={data} close={() => setChanging(false)} />}
           </>
         )}
       </Loaded>
-      <p className="mut">
-        <Link to="/usage" className="link">
-          Who or what spends it
-        </Link>
-      </p>
+      <P tone="muted">
+        <TextLink to="/usage">Who or what spends it</TextLink>
+      </P>
     </>
   );
 }
 
-function Facts({ budget }: { budget: TeamBudget }) {
+function BudgetFacts({ budget }: { budget: TeamBudget }) {
   const { spent_usd: spent, monthly_limit_usd: limit, credits } = budget;
   return (
-    <div className={`stack s2 ${styles.narrow}`}>
+    <Stack gap={2} className={styles.narrow}>
       <p>
-        <span className="big">{dollarText(spent)}</span>{' '}
-        <span className="dim">
+        <Text big>{dollarText(spent)}</Text>{' '}
+        <Text tone="dim">
           {limit === undefined
             ? `spent in ${budget.month}, UTC; no limit`
             : `of ${dollarText(limit)} in ${budget.month}, UTC`}
-        </span>
+        </Text>
       </p>
       {limit !== undefined && <Meter value={spent} of={limit} label="of the monthly limit" />}
-      <dl className="kv far">
+      <Facts far>
         {limit !== undefined && (
           <>
             <dt>Left this month</dt>
@@ -68,7 +68,10 @@ function Facts({ budget }: { budget: TeamBudget }) {
         {credits !== undefined && (
           <>
             <dt>Credits left</dt>
-            <dd className={credits <= 0 ? 'badc' : ''}>{`${numberText(credits)}; a credit is a US cent`}</dd>
+            <Text
+              as="dd"
+              tone={credits <= 0 ? 'bad' : undefined}
+            >{`${numberText(credits)}; a credit is a US cent`}</Text>
           </>
         )}
         {budget.updated_at !== undefined && (
@@ -79,15 +82,15 @@ function Facts({ budget }: { budget: TeamBudget }) {
             </dd>
           </>
         )}
-      </dl>
-    </div>
+      </Facts>
+    </Stack>
   );
 }
 
 function ChangeDialog({ budget, close }: { budget: TeamBudget; close: () => void }) {
   const client = useClient();
   const queries = useQueryClient();
-  const { team } = useSession();
+  const { team, person } = useSession();
   return (
     <FormDialog
       title="Change the budget"
@@ -99,7 +102,11 @@ function ChangeDialog({ budget, close }: { budget: TeamBudget; close: () => void
           return text === undefined ? null : Number(text);
         };
         const answer = await client.updateTeamBudget({
-          body: { monthly_limit_usd: numberOf('monthly_limit_usd'), credits: numberOf('credits') },
+          body: {
+            monthly_limit_usd: numberOf('monthly_limit_usd'),
+            credits: numberOf('credits'),
+            notify: rulesOf(data, budget.notify, person.uid, budgetEvents).map(({ to }) => ({ on: 'budget', to })),
+          },
         });
         queries.setQueryData(['budget', team.uid], answer);
       }}
@@ -122,6 +129,7 @@ function ChangeDialog({ budget, close }: { budget: TeamBudget; close: () => void
         defaultValue={budget.credits}
         hint="Credits of the team from now on; a credit is a US cent. Empty: the team does not use credits"
       />
+      <NotifyField rules={budget.notify} offered={budgetEvents} />
     </FormDialog>
   );
 }

@@ -8,16 +8,12 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient, useMay, useSession } from '../../api/session.ts';
-import { ConfirmDialog } from '../../parts/dialog.tsx';
-import { Empty } from '../../parts/empty.tsx';
+import { Two } from '../../parts/blocks.tsx';
 import { Field, memberOf, SelectField, TextField } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { dateText } from '../../parts/format.ts';
-import { Icon } from '../../parts/icon.tsx';
-import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf } from '../../parts/person.tsx';
-import { RoleButton } from '../../parts/role-button.tsx';
-import { Section } from './section.tsx';
+import { CrudTab } from './crud-tab.tsx';
 
 const kinds = {
   token: 'a token or password',
@@ -32,80 +28,46 @@ export function CodeHosts() {
     queryKey: ['code-hosts', team.uid],
     queryFn: async () => (await client.listCodeHostCredentials()).credentials,
   });
-  const [isStoring, setStoring] = useState(false);
-  const [leaving, setLeaving] = useState<CodeHostCredential | undefined>();
-  const button = (
-    <button type="button" className="btn pri" onClick={() => setStoring(true)}>
-      <Icon name="plus" small />
-      Store credential
-    </button>
-  );
+  const userOf = ({ scope, user }: CodeHostCredential): string => {
+    if (scope === 'team') return 'the whole team';
+    return user === undefined || user.uid === person.uid ? 'you' : nameOf(user);
+  };
   return (
-    <>
-      <Section
-        title="Code hosts"
-        about="The gateway adds a credential to git requests of runs. No sandbox sees it, and no page shows it again."
-        action={credentials.data?.length === 0 ? undefined : button}
-      />
-      <Loaded query={credentials}>
-        {(list) =>
-          list.length === 0 ? (
-            <Empty title="No credential yet" command="gh auth token | bin/runyard code-hosts add" action={button}>
-              With a token or a GitHub App, runs clone private repositories and push branches. Public ones are cloned
-              without.
-            </Empty>
-          ) : (
-            <div className="card">
-              <table className="tbl in-card" aria-label="Credentials of code hosts">
-                <thead>
-                  <tr>
-                    <th>Host</th>
-                    <th className="w140">Repositories of</th>
-                    <th className="w200">Kind</th>
-                    <th className="w160">For runs of</th>
-                    <th className="w108">Stored</th>
-                    <th className="w92">
-                      <span className="sr">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {list.map((credential) => (
-                    <tr key={credential.id}>
-                      <td className="md">{visibleText(credential.host)}</td>
-                      <td className={credential.owner === undefined ? 'dim' : 'mut'}>
-                        {credential.owner === undefined ? 'every owner' : visibleText(credential.owner)}
-                      </td>
-                      <td className="mut">{kindText(credential)}</td>
-                      <td className="mut">
-                        {credential.scope === 'team'
-                          ? 'the whole team'
-                          : credential.user === undefined || credential.user.uid === person.uid
-                            ? 'you'
-                            : nameOf(credential.user)}
-                      </td>
-                      <td className="mut">{dateText(Date.parse(credential.created_at))}</td>
-                      <td>
-                        <RoleButton
-                          needs={credential.scope === 'team' ? 'admin' : 'member'}
-                          className="btn sm dan"
-                          label={`Delete the credential of ${credential.host}`}
-                          run={() => setLeaving(credential)}
-                        >
-                          Delete…
-                        </RoleButton>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
-          )
-        }
-      </Loaded>
-      {isStoring && <StoreDialog close={() => setStoring(false)} />}
-      {leaving && <DeleteDialog credential={leaving} close={() => setLeaving(undefined)} />}
-    </>
+    <CrudTab
+      title="Code hosts"
+      about="The gateway adds a credential to git requests of runs. No sandbox sees it, and no page shows it again."
+      query={credentials}
+      queryKey={['code-hosts', team.uid]}
+      empty={{
+        title: 'No credential yet',
+        text: 'With a token or a GitHub App, runs clone private repositories and push branches. Public ones are cloned without.',
+        command: 'gh auth token | bin/runyard code-hosts add',
+      }}
+      keyOf={({ id }) => id}
+      nameOf={({ host }) => `the credential of ${host}`}
+      columns={[
+        { name: 'Host', look: { medium: true }, cell: ({ host }) => visibleText(host) },
+        {
+          name: 'Repositories of',
+          width: 140,
+          look: ({ owner }) => ({ tone: owner === undefined ? 'dim' : 'muted' }),
+          cell: ({ owner }) => visibleText(owner ?? 'every owner'),
+        },
+        { name: 'Kind', width: 200, cell: kindText },
+        { name: 'For runs of', width: 160, cell: userOf },
+        { name: 'Stored', width: 108, cell: ({ created_at }) => dateText(Date.parse(created_at)) },
+      ]}
+      actionsWidth={92}
+      newLabel="Store credential"
+      needs={({ scope }) => (scope === 'team' ? 'admin' : 'member')}
+      editor={(_, close) => <StoreDialog close={close} />}
+      removal={({ id, host, owner, scope }) => ({
+        title: `Delete the credential of ${visibleText(host)}?`,
+        action: 'Delete the credential',
+        text: `Runs of ${scope === 'team' ? 'the whole team' : 'this person'} clone and push without it from now on: private repositories of ${visibleText(owner ?? 'every owner')} are refused by the host.`,
+        run: () => client.deleteCodeHostCredential({ params: { credentialId: id } }),
+      })}
+    />
   );
 }
 
@@ -148,7 +110,7 @@ function StoreDialog({ close }: { close: () => void }) {
         await queries.invalidateQueries({ queryKey: ['code-hosts', team.uid] });
       }}
     >
-      <div className="two">
+      <Two>
         <SelectField
           label="Kind"
           path="kind"
@@ -162,14 +124,14 @@ function StoreDialog({ close }: { close: () => void }) {
           options={[['personal', 'you'], ...(mayStoreForTeam ? ([['team', 'the whole team']] as const) : [])]}
           hint={mayStoreForTeam ? undefined : 'For the team: needs the role admin'}
         />
-      </div>
-      <div className="two">
+      </Two>
+      <Two>
         <TextField label="Host" path="host" placeholder="that of the service" />
         <TextField label="Repositories of" path="owner" placeholder="every owner" />
-      </div>
+      </Two>
       {kind === 'token' ? (
         <>
-          <TextField label="Token or password" path="token" type="password" className="mono" required />
+          <TextField label="Token or password" path="token" type="password" mono required />
           <TextField
             label="Name that it is sent with"
             path="username"
@@ -179,34 +141,15 @@ function StoreDialog({ close }: { close: () => void }) {
         </>
       ) : (
         <>
-          <div className="two">
+          <Two>
             <TextField label="App id or client id" path="app_id" required />
             <TextField label="Installation" path="installation_id" placeholder="found by repository" />
-          </div>
+          </Two>
           <Field label="Private key" path="private_key" hint="The file that GitHub gave, PEM">
             {(control) => <input {...control} type="file" accept=".pem,.key,.txt" required />}
           </Field>
         </>
       )}
     </FormDialog>
-  );
-}
-
-function DeleteDialog({ credential, close }: { credential: CodeHostCredential; close: () => void }) {
-  const client = useClient();
-  const queries = useQueryClient();
-  const { team } = useSession();
-  return (
-    <ConfirmDialog
-      title={`Delete the credential of ${visibleText(credential.host)}?`}
-      action="Delete the credential"
-      run={async () => {
-        await client.deleteCodeHostCredential({ params: { credentialId: credential.id } });
-        await queries.invalidateQueries({ queryKey: ['code-hosts', team.uid] });
-      }}
-      close={close}
-    >
-      {`Runs of ${credential.scope === 'team' ? 'the whole team' : 'this person'} clone and push without it from now on: private repositories of ${visibleText(credential.owner ?? 'every owner')} are refused by the host.`}
-    </ConfirmDialog>
   );
 }

@@ -7,9 +7,12 @@ import { useClient } from '../../api/session.ts';
 import { slowRead } from '../../api/slow-reads.ts';
 import { oneOf } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
+import { P, Row, Segments, Stack, Text } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText, durationText } from '../../parts/format.ts';
 import { Problem } from '../../parts/problem.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import styles from './settings.module.css';
 
@@ -20,10 +23,7 @@ const statuses = {
   delivered: 'Delivered',
   failed: 'Failed',
 } as const satisfies Record<DeliveryStatus, string>;
-const colours = { pending: 'waitc', delivered: 'mut', failed: 'badc' } as const satisfies Record<
-  DeliveryStatus,
-  string
->;
+const tones = { pending: 'wait', delivered: 'muted', failed: 'bad' } as const satisfies Record<DeliveryStatus, string>;
 
 /** The deliveries of a subscription, newest first. `?status=` selects the deliveries with one status. `?delivery=` opens one delivery. */
 export function Deliveries({ subscriptionId, isEnabled }: { subscriptionId: string; isEnabled: boolean }) {
@@ -50,95 +50,91 @@ export function Deliveries({ subscriptionId, isEnabled }: { subscriptionId: stri
     void navigate({ to: '.', search: { ...search, ...change }, replace: true });
   const rows = list.data?.pages.flatMap(({ deliveries }) => deliveries) ?? [];
   return (
-    <section className="stack s2" aria-label="Deliveries">
-      <div className="row wrap">
-        <h2 className="grow">Deliveries</h2>
-        <span className="seg sm">
+    <Stack as="section" gap={2} aria-label="Deliveries">
+      <Row wrap>
+        <Text as="h2" grow>
+          Deliveries
+        </Text>
+        <Segments>
           {[undefined, ...(Object.keys(statuses) as DeliveryStatus[])].map((each) => (
-            <button
+            <Button
               key={each ?? 'all'}
-              type="button"
-              className="btn ghost sm"
+              kind="ghost"
+              small
               aria-pressed={each === status}
               onClick={() => go({ status: each, delivery: undefined })}
             >
               {each === undefined ? 'All' : statuses[each]}
-            </button>
+            </Button>
           ))}
-        </span>
-      </div>
+        </Segments>
+      </Row>
       <Problem error={list.error} onRetry={() => void list.refetch()} />
       {list.isPending ? (
         <SkeletonRows count={4} />
       ) : rows.length === 0 ? (
-        <p className="mut">
+        <P tone="muted">
           {status === undefined
             ? 'No delivery yet. A ping shows whether the address answers.'
             : `No delivery is ${statuses[status].toLowerCase()}.`}
-        </p>
+        </P>
       ) : (
-        <div className="card">
-          <table className={`tbl in-card ${styles.tbl}`} aria-label="Deliveries">
-            <thead>
+        <Table
+          aria-label="Deliveries"
+          className={styles.tbl}
+          columns={[
+            { name: 'Status', width: 120 },
+            { name: 'Event', width: 120 },
+            { name: 'Run' },
+            { name: 'Happened', width: 140 },
+            { name: 'Attempts', width: 120 },
+          ]}
+        >
+          {rows.map((delivery) => (
+            <Fragment key={delivery.id}>
               <tr>
-                <th className="w120">Status</th>
-                <th className="w120">Event</th>
-                <th>Run</th>
-                <th className="w140">Happened</th>
-                <th className="w120">Attempts</th>
-              </tr>
-            </thead>
-            <tbody>
-              {rows.map((delivery) => (
-                <Fragment key={delivery.id}>
-                  <tr>
-                    <td>
-                      <button
-                        type="button"
-                        className={`${styles.open} ${colours[delivery.status]}`}
-                        aria-expanded={opened === delivery.id}
-                        onClick={() => go({ delivery: opened === delivery.id ? undefined : delivery.id })}
-                      >
-                        {statuses[delivery.status]}
-                      </button>
-                    </td>
-                    <td className="mut">{delivery.event}</td>
-                    <td className="mono dim">
-                      {delivery.run_id !== undefined && (
-                        <Link to="/runs/$runId" params={{ runId: delivery.run_id }} search={{}}>
-                          {delivery.run_id}
-                        </Link>
-                      )}
-                    </td>
-                    <td className="mut">
-                      <Ago time={delivery.occurred_at} />
-                    </td>
-                    <td className="mut">{countText(delivery.attempts.length, 'attempt')}</td>
-                  </tr>
-                  {opened === delivery.id && (
-                    <tr>
-                      <td className={styles.detail} colSpan={5}>
-                        <Detail subscriptionId={subscriptionId} delivery={delivery} isEnabled={isEnabled} />
-                      </td>
-                    </tr>
+                <td>
+                  <Text
+                    as="button"
+                    type="button"
+                    tone={tones[delivery.status]}
+                    className={styles.open}
+                    aria-expanded={opened === delivery.id}
+                    onClick={() => go({ delivery: opened === delivery.id ? undefined : delivery.id })}
+                  >
+                    {statuses[delivery.status]}
+                  </Text>
+                </td>
+                <Cell tone="muted">{delivery.event}</Cell>
+                <Cell tone="dim" mono>
+                  {delivery.run_id !== undefined && (
+                    <Link to="/runs/$runId" params={{ runId: delivery.run_id }} search={{}}>
+                      {delivery.run_id}
+                    </Link>
                   )}
-                </Fragment>
-              ))}
-            </tbody>
-          </table>
-        </div>
+                </Cell>
+                <Cell tone="muted">
+                  <Ago time={delivery.occurred_at} />
+                </Cell>
+                <Cell tone="muted">{countText(delivery.attempts.length, 'attempt')}</Cell>
+              </tr>
+              {opened === delivery.id && (
+                <tr>
+                  <td className={styles.detail} colSpan={5}>
+                    <Detail subscriptionId={subscriptionId} delivery={delivery} isEnabled={isEnabled} />
+                  </td>
+                </tr>
+              )}
+            </Fragment>
+          ))}
+        </Table>
       )}
       {list.hasNextPage && (
-        <button
-          type="button"
-          className="btn start"
-          disabled={list.isFetchingNextPage}
-          onClick={() => void list.fetchNextPage()}
-        >
+        <Button start disabled={list.isFetchingNextPage} onClick={() => void list.fetchNextPage()}>
           Older deliveries
-        </button>
+        </Button>
       )}
-    </section>
+    </Stack>
   );
 }
 
@@ -161,39 +157,38 @@ function Detail({
     });
   };
   return (
-    <div className="stack s2">
-      <ol className="stack s1">
+    <Stack gap={2}>
+      <Stack as="ol" gap={1}>
         {delivery.attempts.map(({ number, started_at: started, duration_ms: ms, status, error: why }) => (
-          <li key={number} className="row wrap">
-            <span className="dim">{number}</span>
-            <Ago time={started} className="mut" />
-            <span className={why === undefined ? 'okc' : 'badc'}>
+          <Row key={number} as="li" wrap>
+            <Text tone="dim">{number}</Text>
+            <Ago time={started} tone="muted" />
+            <Text tone={why === undefined ? 'good' : 'bad'}>
               {status === undefined ? 'no answer' : `answer ${status}`}
-            </span>
-            <span className="dim">{durationText(ms)}</span>
-            {why !== undefined && <span className="mut">{visibleText(why)}</span>}
-          </li>
+            </Text>
+            <Text tone="dim">{durationText(ms)}</Text>
+            {why !== undefined && <Text tone="muted">{visibleText(why)}</Text>}
+          </Row>
         ))}
-      </ol>
-      {delivery.attempts.length === 0 && <p className="mut">No attempt yet.</p>}
+      </Stack>
+      {delivery.attempts.length === 0 && <P tone="muted">No attempt yet.</P>}
       {delivery.next_attempt_at !== undefined && (
-        <p className="mut">
+        <P tone="muted">
           Next attempt: <Ago time={delivery.next_attempt_at} />
-        </p>
+        </P>
       )}
-      <div className="row wrap">
-        <button
-          type="button"
-          className="btn sm"
+      <Row wrap>
+        <Button
+          small
           disabled={!isEnabled}
           title={isEnabled ? undefined : 'The subscription is disabled'}
           onClick={() => void again()}
         >
           Deliver again
-        </button>
-        <code className="dim">{`webhook-id ${delivery.id}`}</code>
-      </div>
+        </Button>
+        <Text as="code" tone="dim">{`webhook-id ${delivery.id}`}</Text>
+      </Row>
       <Problem error={error} />
-    </div>
+    </Stack>
   );
 }

@@ -5,10 +5,13 @@ import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
 import { oneOf } from '../../frame/search.ts';
+import { P, Text } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { SecretOnceDialog } from '../../parts/dialog.tsx';
 import { Empty } from '../../parts/empty.tsx';
-import { Icon } from '../../parts/icon.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
+import { look } from '../../parts/look.ts';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
 import { type MadeSecret, SubscriptionDialog } from './subscription-dialog.tsx';
@@ -28,10 +31,9 @@ export function EventSubscriptions() {
   const [isCreating, setCreating] = useState(false);
   const [made, setMade] = useState<MadeSecret | undefined>();
   const button = (
-    <button type="button" className="btn pri" onClick={() => setCreating(true)}>
-      <Icon name="plus" small />
+    <Button kind="primary" icon="plus" onClick={() => setCreating(true)}>
       New subscription
-    </button>
+    </Button>
   );
   return (
     <>
@@ -66,7 +68,7 @@ export function EventSubscriptions() {
           hint={made.hint}
           close={() => setMade(undefined)}
         >
-          <p className="mut">The receiver checks the header webhook-signature with it, as Standard Webhooks says.</p>
+          <P tone="muted">The receiver checks the header webhook-signature with it, as Standard Webhooks says.</P>
         </SecretOnceDialog>
       )}
     </>
@@ -75,38 +77,30 @@ export function EventSubscriptions() {
 
 function SubscriptionTable({ list }: { list: readonly EventSubscription[] }) {
   return (
-    <div className="card">
-      <table className="tbl in-card" aria-label="Event subscriptions">
-        <thead>
-          <tr>
-            <th>Subscription</th>
-            <th className="w280">Events</th>
-            <th className="w200">State</th>
-          </tr>
-        </thead>
-        <tbody>
-          {list.map((subscription) => (
-            <tr key={subscription.id}>
-              <td>
-                <Link
-                  to="/settings/$tab"
-                  params={{ tab: 'events' }}
-                  search={{ subscription: subscription.id }}
-                  className="md"
-                >
-                  {visibleText(subscription.name ?? subscription.url)}
-                </Link>
-                {subscription.name !== undefined && <span className="dim"> {visibleText(subscription.url)}</span>}
-              </td>
-              <td className="mut">{subscription.events.join(', ')}</td>
-              <td>
-                <SubscriptionState subscription={subscription} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      aria-label="Event subscriptions"
+      columns={[{ name: 'Subscription' }, { name: 'Events', width: 280 }, { name: 'State', width: 200 }]}
+    >
+      {list.map((subscription) => (
+        <tr key={subscription.id}>
+          <td>
+            <Link
+              to="/settings/$tab"
+              params={{ tab: 'events' }}
+              search={{ subscription: subscription.id }}
+              className={look({ medium: true })}
+            >
+              {visibleText(subscription.name ?? subscription.url)}
+            </Link>
+            {subscription.name !== undefined && <Text tone="dim"> {visibleText(subscription.url)}</Text>}
+          </td>
+          <Cell tone="muted">{subscription.events.join(', ')}</Cell>
+          <td>
+            <SubscriptionState subscription={subscription} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
@@ -114,13 +108,13 @@ function SubscriptionTable({ list }: { list: readonly EventSubscription[] }) {
 export function SubscriptionState({ subscription }: { subscription: EventSubscription }) {
   if (!subscription.enabled)
     return (
-      <span className="dim">{subscription.disabled_reason === undefined ? 'disabled' : 'disabled by the service'}</span>
+      <Text tone="dim">{subscription.disabled_reason === undefined ? 'disabled' : 'disabled by the service'}</Text>
     );
   if (subscription.failing_since !== undefined)
     return (
-      <span className="badc">
+      <Text tone="bad">
         failing for <Ago time={subscription.failing_since} />
-      </span>
+      </Text>
     );
-  return <span className="mut">enabled</span>;
+  return <Text tone="muted">enabled</Text>;
 }

@@ -2,9 +2,11 @@ import type { Installation as State } from '@runyard/contract/team/installation'
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useClient } from '../../api/session.ts';
+import { Badge, Dot, Facts, Note, P, Row, Stack, Text } from '../../parts/blocks.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { sizeText } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { WorkerTable } from '../workers/worker-table.tsx';
 import { Section } from './section.tsx';
@@ -32,13 +34,13 @@ export function Installation() {
         {(found) => (
           <>
             {found.paused_since !== undefined && (
-              <p className="note wait" role="status">
+              <Note as="p" tone="wait" role="status">
                 This is a restored copy, and it is paused since <Ago time={found.paused_since} />: `bin/runyard resume`
                 lets it start its runs.
-              </p>
+              </Note>
             )}
             <Services services={found.services} />
-            <section className="stack s2" aria-label="Workers of the service">
+            <Stack as="section" gap={2} aria-label="Workers of the service">
               <h3>Workers of the service</h3>
               {found.workers.length === 0 ? (
                 <Empty title="No worker of the service is connected" command="bin/runyard worker">
@@ -48,7 +50,7 @@ export function Installation() {
                 <WorkerTable label="Workers of the service" workers={found.workers} />
               )}
               {found.gone_workers.length > 0 && <GoneWorkers workers={found.gone_workers} />}
-            </section>
+            </Stack>
             <Storage state={found} />
           </>
         )}
@@ -59,104 +61,89 @@ export function Installation() {
 
 function Services({ services }: Pick<State, 'services'>) {
   return (
-    <section className="stack s2" aria-label="Services">
+    <Stack as="section" gap={2} aria-label="Services">
       <h3>Services</h3>
-      <div className="card">
-        <table className="tbl in-card" aria-label="Services">
-          <thead>
-            <tr>
-              <th>Machine</th>
-              <th className="w160">Free disk</th>
-              <th className="w92">Version</th>
-              <th className="w108">Started</th>
-              <th className="w108">Seen</th>
-            </tr>
-          </thead>
-          <tbody>
-            {services.map((service) => (
-              <tr key={`${service.started_at} ${service.host}`}>
-                <td className="md">
-                  <span className="row">
-                    <span
-                      className={`dot ${service.is_alive ? (service.problem ? 'wait' : 'ok') : 'bad'}`}
-                      aria-hidden="true"
-                    />
-                    <span className="cut">{visibleText(service.host ?? 'not known')}</span>
-                    {!service.is_alive && <span className="tag bad">gone</span>}
-                  </span>
-                  {service.problem && <p className="dim">{visibleText(service.problem)}</p>}
-                </td>
-                <td>
-                  {service.disk === undefined ? (
-                    <span className="dim">not known</span>
-                  ) : (
-                    `${sizeText(service.disk.free_bytes)} of ${sizeText(service.disk.total_bytes)}`
-                  )}
-                </td>
-                <td>{visibleText(service.version ?? 'not known')}</td>
-                <td>
-                  <Ago time={service.started_at} />
-                </td>
-                <td>
-                  <Ago time={service.last_seen_at} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
-    </section>
+      <Table
+        aria-label="Services"
+        columns={[
+          { name: 'Machine' },
+          { name: 'Free disk', width: 160 },
+          { name: 'Version', width: 92 },
+          { name: 'Started', width: 108 },
+          { name: 'Seen', width: 108 },
+        ]}
+      >
+        {services.map((service) => (
+          <tr key={`${service.started_at} ${service.host}`}>
+            <Cell medium>
+              <Row as="span">
+                <Dot tone={service.is_alive ? (service.problem ? 'wait' : 'good') : 'bad'} />
+                <Text cut>{visibleText(service.host ?? 'not known')}</Text>
+                {!service.is_alive && <Badge tone="bad">gone</Badge>}
+              </Row>
+              {service.problem && <P tone="dim">{visibleText(service.problem)}</P>}
+            </Cell>
+            <td>
+              {service.disk === undefined ? (
+                <Text tone="dim">not known</Text>
+              ) : (
+                `${sizeText(service.disk.free_bytes)} of ${sizeText(service.disk.total_bytes)}`
+              )}
+            </td>
+            <td>{visibleText(service.version ?? 'not known')}</td>
+            <td>
+              <Ago time={service.started_at} />
+            </td>
+            <td>
+              <Ago time={service.last_seen_at} />
+            </td>
+          </tr>
+        ))}
+      </Table>
+    </Stack>
   );
 }
 
 function GoneWorkers({ workers }: { workers: State['gone_workers'] }) {
   return (
-    <div className="card">
-      <table className="tbl in-card" aria-label="Workers that are gone">
-        <thead>
-          <tr>
-            <th>Gone in the last 7 days</th>
-            <th className="w160">How</th>
-            <th className="w92">Version</th>
-            <th className="w108">When</th>
-          </tr>
-        </thead>
-        <tbody>
-          {workers.map((worker) => (
-            <tr key={worker.worker_host}>
-              <td className="md">{visibleText(worker.worker_host)}</td>
-              <td>
-                {worker.reason === 'lost' ? (
-                  <span className="tag bad">lost</span>
-                ) : (
-                  <span className="mut">it was stopped</span>
-                )}
-              </td>
-              <td>{visibleText(worker.version ?? 'not known')}</td>
-              <td>
-                <Ago time={worker.gone_at} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
-    </div>
+    <Table
+      aria-label="Workers that are gone"
+      columns={[
+        { name: 'Gone in the last 7 days' },
+        { name: 'How', width: 160 },
+        { name: 'Version', width: 92 },
+        { name: 'When', width: 108 },
+      ]}
+    >
+      {workers.map((worker) => (
+        <tr key={worker.worker_host}>
+          <Cell medium>{visibleText(worker.worker_host)}</Cell>
+          <td>
+            {worker.reason === 'lost' ? <Badge tone="bad">lost</Badge> : <Text tone="muted">it was stopped</Text>}
+          </td>
+          <td>{visibleText(worker.version ?? 'not known')}</td>
+          <td>
+            <Ago time={worker.gone_at} />
+          </td>
+        </tr>
+      ))}
+    </Table>
   );
 }
 
 function Storage({ state }: { state: State }) {
   const { database, blobs, last_backup_at: backup } = state;
   return (
-    <section className="stack s2" aria-label="Storage">
+    <Stack as="section" gap={2} aria-label="Storage">
       <h3>Storage</h3>
-      <dl className="kv far whole-value">
+      <Facts far whole>
         <dt>Database</dt>
         <dd>{`PostgreSQL ${visibleText(database.version)}, ${sizeText(database.size_bytes)}, migration ${visibleText(database.migration)}`}</dd>
         <dt>Blobs</dt>
         <dd>{visibleText(blobs)}</dd>
         <dt>Last backup</dt>
         <dd>{backup === undefined ? 'none was made with bin/runyard backup' : <Ago time={backup} />}</dd>
-      </dl>
-    </section>
+      </Facts>
+    </Stack>
   );
 }

@@ -3,9 +3,12 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
+import { Text } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf } from '../../parts/person.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 
 /** Shows the invitations that nobody has used yet. */
@@ -25,31 +28,29 @@ export function Invitations() {
         list.length === 0 ? null : (
           <>
             <h2>
-              Invitations that wait <span className="dim">{list.length}</span>
+              Invitations that wait <Text tone="dim">{list.length}</Text>
             </h2>
-            <div className="card">
-              <table className="tbl in-card" aria-label="Invitations that wait">
-                <tbody>
-                  {list.map((invitation) => (
-                    <tr key={invitation.id}>
-                      <td className={invitation.note === undefined ? 'dim' : ''}>
-                        {invitation.note === undefined ? 'without a note' : visibleText(invitation.note)}
-                      </td>
-                      <td className="w140 mut">{invitation.role}</td>
-                      <td className="w280 dim">
-                        {`by ${nameOf(invitation.invited_by)}, ends `}
-                        <Ago time={invitation.expires_at} />
-                      </td>
-                      <td className="w120">
-                        <button type="button" className="btn sm dan" onClick={() => setLeaving(invitation)}>
-                          Withdraw…
-                        </button>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table aria-label="Invitations that wait">
+              {list.map((invitation) => (
+                <tr key={invitation.id}>
+                  <Cell tone={invitation.note === undefined ? 'dim' : undefined}>
+                    {invitation.note === undefined ? 'without a note' : visibleText(invitation.note)}
+                  </Cell>
+                  <Cell tone="muted" style={{ width: 140 }}>
+                    {invitation.role}
+                  </Cell>
+                  <Cell tone="dim" style={{ width: 280 }}>
+                    {`by ${nameOf(invitation.invited_by)}, ends `}
+                    <Ago time={invitation.expires_at} />
+                  </Cell>
+                  <Cell style={{ width: 120 }}>
+                    <Button kind="danger" small onClick={() => setLeaving(invitation)}>
+                      Withdraw…
+                    </Button>
+                  </Cell>
+                </tr>
+              ))}
+            </Table>
             {leaving && (
               <ConfirmDialog
                 title="Withdraw the invitation?"

@@ -3,19 +3,15 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
+import { Hint } from '../../parts/blocks.tsx';
 import { CopyButton } from '../../parts/copy.tsx';
-import { ConfirmDialog } from '../../parts/dialog.tsx';
-import { Empty } from '../../parts/empty.tsx';
 import { tellWaiting } from '../../parts/executor-field.tsx';
 import { SelectField, TextField } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
-import { Icon } from '../../parts/icon.tsx';
-import { Loaded } from '../../parts/loaded.tsx';
 import { type Pair, Pairs, pairsOf } from '../../parts/pairs.tsx';
-import { RoleButton } from '../../parts/role-button.tsx';
 import { Rows } from '../../parts/rows.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { Section } from './section.tsx';
+import { CrudTab } from './crud-tab.tsx';
 
 /** Shows the stored MCP servers of the team. The configuration of a run names such a server by its id. */
 export function McpServers() {
@@ -25,95 +21,47 @@ export function McpServers() {
     queryKey: ['mcp-servers', team.uid],
     queryFn: async () => (await client.listMcpServers()).mcp_servers,
   });
-  const [changing, setChanging] = useState<McpServer | 'new' | undefined>();
-  const [leaving, setLeaving] = useState<McpServer | undefined>();
-  const button = (
-    <RoleButton needs="member" className="btn pri" run={() => setChanging('new')}>
-      <Icon name="plus" small />
-      Store server
-    </RoleButton>
-  );
   return (
-    <>
-      <Section
-        title="MCP servers"
-        about="Tools for agents. Values of headers and variables are sealed; headers never reach a sandbox."
-        action={servers.data?.length === 0 ? undefined : button}
-      />
-      <Loaded query={servers}>
-        {(list) =>
-          list.length === 0 ? (
-            <Empty
-              title="No MCP server yet"
-              command="bin/runyard mcp create docs --url https://mcp.example.com/mcp"
-              action={button}
-            >
-              {'A stored server gives runs its tools: config.mcp_servers names it by its id.'}
-            </Empty>
-          ) : (
-            <div className="card">
-              <table className="tbl in-card" aria-label="MCP servers">
-                <thead>
-                  <tr>
-                    <th className="w160">Name</th>
-                    <th>Reached at</th>
-                    <th className="w200">Sealed values</th>
-                    <th className="w108">Changed</th>
-                    <th className="w180">
-                      <span className="sr">Actions</span>
-                    </th>
-                  </tr>
-                </thead>
-                <tbody>
-                  {list.map((server) => (
-                    <tr key={server.id}>
-                      <td className="md">{visibleText(server.name)}</td>
-                      <td className="mono" title={placeOf(server)}>
-                        {placeOf(server)}
-                      </td>
-                      <td className="mut">
-                        {visibleText([...(server.header_names ?? []), ...(server.env_names ?? [])].join(', ')) ||
-                          'none'}
-                      </td>
-                      <td className="mut">
-                        <Ago time={server.updated_at} />
-                      </td>
-                      <td>
-                        <span className="row">
-                          <CopyButton text={server.id} what={`Copy the id of ${server.name}`} />
-                          <RoleButton
-                            needs="member"
-                            className="btn sm"
-                            label={`Change ${server.name}`}
-                            run={() => setChanging(server)}
-                          >
-                            Change…
-                          </RoleButton>
-                          <RoleButton
-                            needs="member"
-                            className="btn sm dan"
-                            label={`Delete ${server.name}`}
-                            run={() => setLeaving(server)}
-                          >
-                            Delete…
-                          </RoleButton>
-                        </span>
-                      </td>
-                    </tr>
-                  ))}
-                </tbody>
-              </table>
-            </div>
-          )
-        }
-      </Loaded>
-      {changing && (
-        <ServerDialog earlier={changing === 'new' ? undefined : changing} close={() => setChanging(undefined)} />
-      )}
-      {leaving && <DeleteDialog server={leaving} close={() => setLeaving(undefined)} />}
-    </>
+    <CrudTab
+      title="MCP servers"
+      about="Tools for agents. Values of headers and variables are sealed; headers never reach a sandbox."
+      query={servers}
+      queryKey={['mcp-servers', team.uid]}
+      empty={{
+        title: 'No MCP server yet',
+        text: 'A stored server gives runs its tools: config.mcp_servers names it by its id.',
+        command: 'bin/runyard mcp create docs --url https://mcp.example.com/mcp',
+      }}
+      keyOf={({ id }) => id}
+      nameOf={({ name }) => name}
+      columns={[
+        { name: 'Name', width: 160, look: { medium: true }, cell: ({ name }) => visibleText(name) },
+        {
+          name: 'Reached at',
+          look: { mono: true },
+          cell: (server) => <span title={placeOf(server)}>{placeOf(server)}</span>,
+        },
+        { name: 'Sealed values', width: 200, cell: sealedNames },
+        { name: 'Changed', width: 108, cell: ({ updated_at }) => <Ago time={updated_at} /> },
+      ]}
+      actionsWidth={180}
+      newLabel="Store server"
+      newNeeds="member"
+      change="Change"
+      more={({ id, name }) => <CopyButton text={id} what={`Copy the id of ${name}`} />}
+      editor={(earlier, close) => <ServerDialog earlier={earlier} close={close} />}
+      removal={({ id, name }) => ({
+        title: `Delete the MCP server ${visibleText(name)}?`,
+        action: 'Delete the server',
+        text: 'Runs that begin later and name it fail with resource_not_found.',
+        run: () => client.deleteMcpServer({ params: { serverId: id } }),
+      })}
+    />
   );
 }
+
+const sealedNames = ({ header_names: headers = [], env_names: variables = [] }: McpServer): string =>
+  visibleText([...headers, ...variables].join(', ')) || 'none';
 
 const placeOf = ({ url, command, args }: McpServer): string =>
   visibleText(url ?? [command ?? '', ...(args ?? [])].join(' '));
@@ -174,7 +122,7 @@ function ServerDialog({ earlier, close }: { earlier: McpServer | undefined; clos
           label="URL"
           path="url"
           type="url"
-          className="mono"
+          mono
           placeholder="https://mcp.example.com/mcp"
           defaultValue={earlier?.url}
           hint="Streamable HTTP"
@@ -182,7 +130,7 @@ function ServerDialog({ earlier, close }: { earlier: McpServer | undefined; clos
         />
       ) : (
         <>
-          <TextField label="Command" path="command" className="mono" defaultValue={earlier?.command} required />
+          <TextField label="Command" path="command" mono defaultValue={earlier?.command} required />
           <Rows legend="Arguments" path="args" values={args} set={setArgs} what="argument" />
         </>
       )}
@@ -195,29 +143,10 @@ function ServerDialog({ earlier, close }: { earlier: McpServer | undefined; clos
         what={isUrl ? 'header' : 'variable'}
       />
       {names.length > 0 && (
-        <p className="hint">
+        <Hint as="p">
           {`Stored: ${visibleText(names.join(', '))}. If you leave them empty, they stay unchanged; pairs that you enter replace all of them. Another address needs them again.`}
-        </p>
+        </Hint>
       )}
     </FormDialog>
-  );
-}
-
-function DeleteDialog({ server, close }: { server: McpServer; close: () => void }) {
-  const client = useClient();
-  const queries = useQueryClient();
-  const { team } = useSession();
-  return (
-    <ConfirmDialog
-      title={`Delete the MCP server ${visibleText(server.name)}?`}
-      action="Delete the server"
-      run={async () => {
-        await client.deleteMcpServer({ params: { serverId: server.id } });
-        await queries.invalidateQueries({ queryKey: ['mcp-servers', team.uid] });
-      }}
-      close={close}
-    >
-      Runs that begin later and name it fail with resource_not_found.
-    </ConfirmDialog>
   );
 }

@@ -4,18 +4,19 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useTeamPeople } from '../../api/lists.ts';
+import { invitationFragment } from '../../api/own-sign-in.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
-import { CommandBlock } from '../../parts/copy.tsx';
+import { P } from '../../parts/blocks.tsx';
 import { ConfirmDialog, SecretOnceDialog } from '../../parts/dialog.tsx';
 import { memberOf, Select, SelectField, TextField } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { countText, dateText } from '../../parts/format.ts';
-import { Icon } from '../../parts/icon.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { nameOf, Person } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { Invitations } from './invitations.tsx';
@@ -45,7 +46,8 @@ export function Members() {
           <>
             <Menu
               label="Team"
-              className="btn ghost icon"
+              kind="ghost"
+              icon="more"
               entries={[
                 { label: 'Join another team…', run: () => setOpen('join') },
                 {
@@ -54,12 +56,9 @@ export function Members() {
                   disabled: !mayManage && 'needs the role admin',
                 },
               ]}
-            >
-              <Icon name="more" />
-            </Menu>
+            />
             {rules === undefined && (
-              <RoleButton needs="admin" className="btn pri" run={() => setOpen('invite')}>
-                <Icon name="plus" small />
+              <RoleButton needs="admin" kind="primary" icon="plus" run={() => setOpen('invite')}>
                 Invite
               </RoleButton>
             )}
@@ -75,15 +74,14 @@ export function Members() {
       {open === 'rename' && <RenameDialog close={close} />}
       {made && (
         <SecretOnceDialog
-          title="Copy the key of the invitation now"
-          value={made.key}
+          title="Copy the link of the invitation now"
+          value={`${location.origin}/sign-in#${invitationFragment}${made.key}`}
           hint={`For one person as ${made.role} of ${team.name}, ends ${dateText(Date.parse(made.expires_at))}`}
           close={() => setMade(undefined)}
         >
-          <p className="mut">
-            Send it to the person, who opens the address below and chooses “Accept an invitation with its key”.
-          </p>
-          <CommandBlock command={`${location.origin}/sign-in`} what="Copy address" />
+          <P tone="muted">
+            Send it to the person. Whoever opens it first can join, so send it where only this person reads.
+          </P>
         </SecretOnceDialog>
       )}
     </>
@@ -122,85 +120,80 @@ function MemberTable({ members, isByRules }: { members: readonly TeamMember[]; i
   return (
     <>
       <Problem error={error} />
-      <div className="card">
-        <table className="tbl in-card" aria-label="Members">
-          <thead>
-            <tr>
-              <th>Person</th>
-              <th className="w140">Role</th>
-              <th className="w140">Joined</th>
-              <th className="w140">Key last used</th>
-              <th className="w56">
-                <span className="sr">Actions</span>
-              </th>
+      <Table
+        aria-label="Members"
+        columns={[
+          { name: 'Person' },
+          { name: 'Role', width: 140 },
+          { name: 'Joined', width: 140 },
+          { name: 'Key last used', width: 140 },
+          { name: 'Actions', width: 56, spoken: true },
+        ]}
+      >
+        {members.map((member) => {
+          const { user, role } = member;
+          const why = isByRules
+            ? 'Rules decide the roles'
+            : !mayManage
+              ? 'Needs the role admin'
+              : isAtLeast(team.role, role)
+                ? undefined
+                : 'The role is above yours';
+          const mayChange = why === undefined;
+          return (
+            <tr key={user.uid}>
+              <td>
+                <Person profile={user} />
+              </td>
+              <td>
+                <span title={why}>
+                  <Select
+                    aria-label={`Role of ${nameOf(user)}`}
+                    disabled={!mayChange || change !== undefined}
+                    value={change?.member.user.uid === user.uid ? change.role : role}
+                    options={mayChange ? rolesBelow(team.role) : [[role, role]]}
+                    onChange={({ target }) => void choose(member, target.value as Role)}
+                  />
+                </span>
+              </td>
+              <Cell tone="muted">{dateText(Date.parse(member.joined_at))}</Cell>
+              <Cell tone={member.last_used_at === undefined ? 'dim' : 'muted'}>
+                {member.last_used_at === undefined ? 'never' : <Ago time={member.last_used_at} />}
+              </Cell>
+              <td>
+                <Menu
+                  kind="ghost"
+                  small
+                  icon="more"
+                  label={`Actions for ${nameOf(user)}`}
+                  entries={[
+                    {
+                      label: 'Runs',
+                      run: () => void navigate({ to: '/runs', search: { creator: user.uid } }),
+                    },
+                    {
+                      label: 'Changes in the audit log',
+                      run: () =>
+                        void navigate({
+                          to: '/settings/$tab',
+                          params: { tab: 'audit' },
+                          search: { actor: user.uid },
+                        }),
+                      disabled: !mayManage && 'needs the role admin',
+                    },
+                    {
+                      label: 'Remove…',
+                      isDangerous: true,
+                      run: () => setLeaving(member),
+                      disabled: why !== undefined && why,
+                    },
+                  ]}
+                />
+              </td>
             </tr>
-          </thead>
-          <tbody>
-            {members.map((member) => {
-              const { user, role } = member;
-              const why = isByRules
-                ? 'Rules decide the roles'
-                : !mayManage
-                  ? 'Needs the role admin'
-                  : isAtLeast(team.role, role)
-                    ? undefined
-                    : 'The role is above yours';
-              const mayChange = why === undefined;
-              return (
-                <tr key={user.uid}>
-                  <td>
-                    <Person profile={user} />
-                  </td>
-                  <td>
-                    <span title={why}>
-                      <Select
-                        aria-label={`Role of ${nameOf(user)}`}
-                        disabled={!mayChange || change !== undefined}
-                        value={change?.member.user.uid === user.uid ? change.role : role}
-                        options={mayChange ? rolesBelow(team.role) : [[role, role]]}
-                        onChange={({ target }) => void choose(member, target.value as Role)}
-                      />
-                    </span>
-                  </td>
-                  <td className="mut">{dateText(Date.parse(member.joined_at))}</td>
-                  <td className={member.last_used_at === undefined ? 'dim' : 'mut'}>
-                    {member.last_used_at === undefined ? 'never' : <Ago time={member.last_used_at} />}
-                  </td>
-                  <td>
-                    <Menu
-                      label={`Actions for ${nameOf(user)}`}
-                      entries={[
-                        {
-                          label: 'Runs',
-                          run: () => void navigate({ to: '/runs', search: { creator: user.uid } }),
-                        },
-                        {
-                          label: 'Changes in the audit log',
-                          run: () =>
-                            void navigate({
-                              to: '/settings/$tab',
-                              params: { tab: 'audit' },
-                              search: { actor: user.uid },
-                            }),
-                          disabled: !mayManage && 'needs the role admin',
-                        },
-                        {
-                          label: 'Remove…',
-                          isDangerous: true,
-                          run: () => setLeaving(member),
-                          disabled: why !== undefined && why,
-                        },
-                      ]}
-                    >
-                      <Icon name="more" />
-                    </Menu>
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
-      </div>
+          );
+        })}
+      </Table>
       {change?.asks && (
         <ConfirmDialog
           title={`Give yourself the role ${change.role}?`}
@@ -217,6 +210,14 @@ function MemberTable({ members, isByRules }: { members: readonly TeamMember[]; i
   );
 }
 
+/** Hours, and their names. */
+const lifetimes = [
+  ['1', 'an hour'],
+  ['24', 'a day'],
+  ['168', '7 days'],
+  ['720', '30 days'],
+] as const;
+
 function InviteDialog({ onMade, close }: { onMade: (made: CreateTeamInvitationResponse) => void; close: () => void }) {
   const client = useClient();
   const queries = useQueryClient();
@@ -230,14 +231,14 @@ function InviteDialog({ onMade, close }: { onMade: (made: CreateTeamInvitationRe
         const role = data.get('role') as Role;
         const invitation = await client.createTeamInvitation({
           params: { teamUid: team.uid },
-          body: { role, ...memberOf(data, 'note') },
+          body: { role, ...memberOf(data, 'note'), expires_in_hours: Number(data.get('expires_in_hours')) },
           headers: { ...headers },
         });
         onMade(invitation);
         await queries.invalidateQueries({ queryKey: ['invitations', team.uid] });
       }}
     >
-      <p className="mut">You get a key, shown once, that one person uses within 7 days. Nothing is sent by mail.</p>
+      <P tone="muted">You get a link, shown once, that one person can use. Nothing is sent by mail.</P>
       <SelectField
         label="Role"
         path="role"
@@ -245,6 +246,7 @@ function InviteDialog({ onMade, close }: { onMade: (made: CreateTeamInvitationRe
         options={rolesBelow(team.role)}
         hint="viewer reads; member starts runs; admin manages people, keys and budget; owner manages admins too"
       />
+      <SelectField label="The link works for" path="expires_in_hours" defaultValue="168" options={lifetimes} />
       <TextField label="For whom" path="note" maxLength={200} hint="Only people of the team see it" />
     </FormDialog>
   );
@@ -265,8 +267,8 @@ function JoinDialog({ close }: { close: () => void }) {
         await navigate({ to: '/runs', search: { team: team.uid } });
       }}
     >
-      <p className="mut">With the key of an invitation you get into its team as yourself, with your present keys.</p>
-      <TextField label="Key of the invitation" path="key" type="password" className="mono" required />
+      <P tone="muted">With the key of an invitation you get into its team as yourself, with your present keys.</P>
+      <TextField label="Key of the invitation" path="key" type="password" mono required />
     </FormDialog>
   );
 }

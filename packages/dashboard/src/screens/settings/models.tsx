@@ -5,13 +5,16 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useModels } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
+import { Hint, Row, Text, Two } from '../../parts/blocks.tsx';
+import { Button, FieldGroup } from '../../parts/controls.tsx';
 import { Select } from '../../parts/form.tsx';
 import { dollarText } from '../../parts/format.ts';
-import { Icon } from '../../parts/icon.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { showToast } from '../../parts/toast.tsx';
+import { ModelProviders } from './model-providers.tsx';
 import { Section } from './section.tsx';
 import styles from './settings.module.css';
 
@@ -26,7 +29,7 @@ const reasons = {
 export function Models() {
   const client = useClient();
   const queries = useQueryClient();
-  const { team } = useSession();
+  const { team, readsInstallation } = useSession();
   const models = useModels();
   const key = ['model-settings', team.uid];
   const settings = useQuery({ queryKey: key, queryFn: async () => await client.getModelSettings() });
@@ -47,8 +50,9 @@ export function Models() {
     <>
       <Section
         title="Models"
-        about="Providers and their keys are settings of the service. The team chooses the default model, the fallbacks, and the models that its runs may use."
+        about="The team chooses the default model, the fallbacks, and the models that its runs may use."
       />
+      {readsInstallation && <ModelProviders />}
       <Problem error={error} />
       <Loaded query={models}>
         {({ models: list, default_model_id: serviceDefault }) => (
@@ -56,62 +60,60 @@ export function Models() {
             <Loaded query={settings} rows={2}>
               {(choices) => <Choices models={list} choices={choices} presentDefault={serviceDefault} change={change} />}
             </Loaded>
-            <div className="card">
-              <table className="tbl in-card" aria-label="Models">
-                <thead>
-                  <tr>
-                    <th>Model</th>
-                    <th className="w108">Provider</th>
-                    <th className="w140 num">
-                      <span title="US dollars for a million tokens that the model reads and writes">In / out, 1 M</span>
-                    </th>
-                    <th className="w80">Images</th>
-                    <th className="w140">State</th>
-                    <th className="w92">
-                      <span className="sr">Actions</span>
-                    </th>
+            <Table
+              aria-label="Models"
+              columns={[
+                { name: 'Model' },
+                { name: 'Provider', width: 108 },
+                {
+                  name: (
+                    <span title="US dollars for a million tokens that the model reads and writes">In / out, 1 M</span>
+                  ),
+                  width: 140,
+                  number: true,
+                },
+                { name: 'Images', width: 80 },
+                { name: 'State', width: 140 },
+                { name: 'Actions', width: 92, spoken: true },
+              ]}
+            >
+              {list.map((model) => {
+                const isDisabled = settings.data?.disabled_model_ids.includes(model.id) ?? false;
+                return (
+                  <tr key={model.id}>
+                    <td title={visibleText(model.description ?? model.display_name)}>
+                      <Text medium>{visibleText(model.id)}</Text>
+                      {model.id === serviceDefault && <Text tone="dim"> default</Text>}
+                    </td>
+                    <Cell tone="muted">{model.provider === 'UNKNOWN' ? 'other' : model.provider.toLowerCase()}</Cell>
+                    <Cell tone={model.cost ? 'muted' : 'dim'} number>
+                      {model.cost
+                        ? `${dollarText(model.cost.input_usd_per_mtok)} / ${dollarText(model.cost.output_usd_per_mtok)}`
+                        : 'not known'}
+                    </Cell>
+                    <Cell tone="muted">{model.vision_supported ? 'yes' : 'no'}</Cell>
+                    <Cell tone={model.disable_reason === undefined ? 'muted' : 'wait'}>
+                      {isDisabled
+                        ? 'disabled'
+                        : model.disable_reason === undefined
+                          ? 'can be chosen'
+                          : reasons[model.disable_reason]}
+                    </Cell>
+                    <td>
+                      <RoleButton
+                        needs="admin"
+                        small
+                        label={`${isDisabled ? 'Enable' : 'Disable'} ${model.id}`}
+                        disabled={settings.data === undefined}
+                        run={() => void toggle(model, isDisabled)}
+                      >
+                        {isDisabled ? 'Enable' : 'Disable'}
+                      </RoleButton>
+                    </td>
                   </tr>
-                </thead>
-                <tbody>
-                  {list.map((model) => {
-                    const isDisabled = settings.data?.disabled_model_ids.includes(model.id) ?? false;
-                    return (
-                      <tr key={model.id}>
-                        <td title={visibleText(model.description ?? model.display_name)}>
-                          <span className="md">{visibleText(model.id)}</span>
-                          {model.id === serviceDefault && <span className="dim"> default</span>}
-                        </td>
-                        <td className="mut">{model.provider === 'UNKNOWN' ? 'other' : model.provider.toLowerCase()}</td>
-                        <td className={`num ${model.cost ? 'mut' : 'dim'}`}>
-                          {model.cost
-                            ? `${dollarText(model.cost.input_usd_per_mtok)} / ${dollarText(model.cost.output_usd_per_mtok)}`
-                            : 'not known'}
-                        </td>
-                        <td className="mut">{model.vision_supported ? 'yes' : 'no'}</td>
-                        <td className={model.disable_reason === undefined ? 'mut' : 'waitc'}>
-                          {isDisabled
-                            ? 'disabled'
-                            : model.disable_reason === undefined
-                              ? 'can be chosen'
-                              : reasons[model.disable_reason]}
-                        </td>
-                        <td>
-                          <RoleButton
-                            needs="admin"
-                            className="btn sm"
-                            label={`${isDisabled ? 'Enable' : 'Disable'} ${model.id}`}
-                            disabled={settings.data === undefined}
-                            run={() => void toggle(model, isDisabled)}
-                          >
-                            {isDisabled ? 'Enable' : 'Disable'}
-                          </RoleButton>
-                        </td>
-                      </tr>
-                    );
-                  })}
-                </tbody>
-              </table>
-            </div>
+                );
+              })}
+            </Table>
           </>
         )}
       </Loaded>
@@ -137,11 +139,11 @@ function Choices({
   const otherModels = usable.filter((id) => !fallbacks.includes(id));
   const put = (ids: readonly string[]) => void change({ fallback_model_ids: [...ids] });
   return (
-    <div className="two">
-      <div className="field">
-        <span className="lab" id="default-model">
+    <Two>
+      <FieldGroup>
+        <Text medium id="default-model">
           Default
-        </span>
+        </Text>
         <span title={why}>
           <Select
             aria-labelledby="default-model"
@@ -154,35 +156,36 @@ function Choices({
             onChange={({ target }) => void change({ default_model_id: target.value === '' ? null : target.value })}
           />
         </span>
-        <span className="hint">For runs that name no model</span>
-      </div>
+        <Hint>For runs that name no model</Hint>
+      </FieldGroup>
       <fieldset className={styles.set}>
         <legend>Fallbacks, in this order</legend>
         {fallbacks.map((id, index) => (
-          <span key={id} className="row">
-            <span className="dim">{index + 1}</span>
-            <span className="grow cut">{visibleText(id)}</span>
+          <Row key={id} as="span">
+            <Text tone="dim">{index + 1}</Text>
+            <Text grow cut>
+              {visibleText(id)}
+            </Text>
             {may && index > 0 && (
-              <button
-                type="button"
-                className="btn ghost sm"
+              <Button
+                kind="ghost"
+                small
                 aria-label={`Move ${id} up`}
                 onClick={() => put(fallbacks.toSpliced(index, 1).toSpliced(index - 1, 0, id))}
               >
                 Up
-              </button>
+              </Button>
             )}
             {may && (
-              <button
-                type="button"
-                className="btn ghost sm icon"
+              <Button
+                kind="ghost"
+                small
+                icon="x"
                 aria-label={`Remove ${id} from the fallbacks`}
                 onClick={() => put(fallbacks.filter((each) => each !== id))}
-              >
-                <Icon name="x" small />
-              </button>
+              />
             )}
-          </span>
+          </Row>
         ))}
         {fallbacks.length < maxModelFallbacks && (
           <span title={why}>
@@ -198,8 +201,8 @@ function Choices({
             />
           </span>
         )}
-        <span className="hint">While the provider of a run's model has an outage</span>
+        <Hint>While the provider of a run's model has an outage</Hint>
       </fieldset>
-    </div>
+    </Two>
   );
 }

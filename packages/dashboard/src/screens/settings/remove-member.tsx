@@ -1,8 +1,9 @@
 import type { RemoveTeamMemberResponse, TeamMember } from '@runyard/contract/team/teams';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useRef, useState } from 'react';
-import { Button } from 'react-aria-components';
 import { useClient, useSession } from '../../api/session.ts';
+import { P, Row, Stack } from '../../parts/blocks.tsx';
+import { Button, Check } from '../../parts/controls.tsx';
 import { ConfirmDialog, Dialog } from '../../parts/dialog.tsx';
 import { nameOf } from '../../parts/person.tsx';
 
@@ -32,7 +33,7 @@ export function RemoveMemberDialog({
         title={`${name} is removed`}
         close={close}
         footer={
-          <Button className="btn pri" autoFocus onPress={close}>
+          <Button kind="primary" autoFocus onClick={close}>
             Done
           </Button>
         }
@@ -55,27 +56,17 @@ export function RemoveMemberDialog({
   };
   return (
     <ConfirmDialog title={`Remove ${name} from ${team.name}?`} action="Remove" run={remove} close={end}>
-      <div className="stack">
+      <Stack>
         <p>Keys and browser sessions of the person end at once, and the invitations that wait. Runs stay.</p>
-        <label className="row">
-          <input
-            type="checkbox"
-            className="check"
-            checked={deletesKeys}
-            onChange={({ target }) => setDeletesKeys(target.checked)}
-          />
+        <Row as="label">
+          <Check type="checkbox" checked={deletesKeys} onChange={({ target }) => setDeletesKeys(target.checked)} />
           Delete the agent keys that the person made
-        </label>
-        <label className="row">
-          <input
-            type="checkbox"
-            className="check"
-            checked={deletesPools}
-            onChange={({ target }) => setDeletesPools(target.checked)}
-          />
+        </Row>
+        <Row as="label">
+          <Check type="checkbox" checked={deletesPools} onChange={({ target }) => setDeletesPools(target.checked)} />
           Delete the worker pools that the person owns
-        </label>
-      </div>
+        </Row>
+      </Stack>
     </ConfirmDialog>
   );
 }
@@ -83,11 +74,11 @@ export function RemoveMemberDialog({
 function Things({ what, names, areGone }: { what: string; names: readonly string[]; areGone: boolean }) {
   if (names.length === 0) return null;
   return (
-    <p className="mut">
+    <P tone="muted">
       {areGone
         ? `These ${what} of the person are deleted: `
         : `These ${what} of the person stay, and work for everyone who has a copy: `}
       <b>{names.map(visibleText).join(', ')}</b>
-    </p>
+    </P>
   );
 }

@@ -1,5 +1,6 @@
 import type { TeamRule } from '@runyard/contract/team/teams';
 import { visibleText } from '@runyard/contract/wire/visible';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Section } from './section.tsx';
 
 /** Shows the rules of single sign-on that manage the team. The operator of the service writes them. */
@@ -15,26 +16,18 @@ export function Rules({ rules }: { rules: readonly TeamRule[] }) {
           </>
         }
       />
-      <div className="card">
-        <table className="tbl in-card" aria-label="Rules of single sign-on">
-          <thead>
-            <tr>
-              <th>Group</th>
-              <th className="w280">Identity provider</th>
-              <th className="w140">Role</th>
-            </tr>
-          </thead>
-          <tbody>
-            {rules.map(({ provider, group, role }) => (
-              <tr key={`${provider} ${group} ${role}`}>
-                <td className="mono">{visibleText(group)}</td>
-                <td className="mut">{visibleText(provider)}</td>
-                <td className="mut">{role}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
-      </div>
+      <Table
+        aria-label="Rules of single sign-on"
+        columns={[{ name: 'Group' }, { name: 'Identity provider', width: 280 }, { name: 'Role', width: 140 }]}
+      >
+        {rules.map(({ provider, group, role }) => (
+          <tr key={`${provider} ${group} ${role}`}>
+            <Cell mono>{visibleText(group)}</Cell>
+            <Cell tone="muted">{visibleText(provider)}</Cell>
+            <Cell tone="muted">{role}</Cell>
+          </tr>
+        ))}
+      </Table>
     </>
   );
 }

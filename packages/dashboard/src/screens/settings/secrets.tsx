@@ -6,17 +6,14 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useEnvironments, useIdentities, useSecrets } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
+import { P, Row, Stack } from '../../parts/blocks.tsx';
+import { Check } from '../../parts/controls.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
-import { ConfirmDialog } from '../../parts/dialog.tsx';
-import { Empty } from '../../parts/empty.tsx';
 import { Field, SelectField, TextField } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { dateText } from '../../parts/format.ts';
-import { Icon } from '../../parts/icon.tsx';
-import { Loaded } from '../../parts/loaded.tsx';
-import { RoleButton } from '../../parts/role-button.tsx';
 import { Ago } from '../../parts/time.tsx';
-import { Section } from './section.tsx';
+import { CrudTab } from './crud-tab.tsx';
 import styles from './settings.module.css';
 
 type Scope = (typeof secretScopes)[number];
@@ -28,101 +25,62 @@ type Scope = (typeof secretScopes)[number];
 export function Secrets() {
   const secrets = useSecrets();
   const usersOf = useUsers();
-  const [setting, setSetting] = useState<Secret | 'new' | undefined>();
-  const [leaving, setLeaving] = useState<Secret | undefined>();
-  const newButton = (
-    <RoleButton needs="member" className="btn pri" run={() => setSetting('new')}>
-      <Icon name="plus" small />
-      Set secret
-    </RoleButton>
-  );
+  const client = useClient();
+  const { team } = useSession();
   const command = 'bin/runyard secrets set NPM_TOKEN --scope team < npm-token.txt';
   return (
-    <>
-      <Section
-        title="Secrets"
-        about="Runs use a secret by name. Its value is never shown again and is redacted in everything that a run prints."
-        action={secrets.data?.length === 0 ? undefined : newButton}
-      />
-      <Loaded query={secrets}>
-        {(list) =>
-          list.length === 0 ? (
-            <Empty title="No secret yet" command={command} action={newButton}>
-              A secret is a value that sandboxes get in an environment variable or a file, and that no page, answer or
-              transcript shows.
-            </Empty>
-          ) : (
-            <>
-              <div className="card">
-                <table className="tbl in-card" aria-label="Secrets">
-                  <thead>
-                    <tr>
-                      <th>Name</th>
-                      <th className="w80">Scope</th>
-                      <th className="w230">May use it</th>
-                      <th className="w108">Last used</th>
-                      <th className="w108">Set</th>
-                      <th className="w180">
-                        <span className="sr">Actions</span>
-                      </th>
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {list.map((secret) => {
-                      const users = usersOf(secret);
-                      const needs = secret.scope === 'team' ? 'admin' : 'member';
-                      return (
-                        <tr key={`${secret.scope} ${secret.name}`}>
-                          <td className="mono" title={visibleText(secret.name)}>
-                            {visibleText(secret.name)}
-                          </td>
-                          <td className="mut">{secret.scope}</td>
-                          <td className={users === 'none' ? 'dim' : ''} title={users}>
-                            {users}
-                          </td>
-                          <td className={secret.last_used_at === undefined ? 'dim' : 'mut'}>
-                            {secret.last_used_at === undefined ? 'never' : <Ago time={secret.last_used_at} />}
-                          </td>
-                          <td className="mut">{dateText(Date.parse(secret.updated_at))}</td>
-                          <td>
-                            <span className="row">
-                              <RoleButton
-                                needs={needs}
-                                className="btn sm"
-                                label={`Replace ${secret.name}`}
-                                run={() => setSetting(secret)}
-                              >
-                                Replace…
-                              </RoleButton>
-                              <RoleButton
-                                needs={needs}
-                                className="btn sm dan"
-                                label={`Delete ${secret.name}`}
-                                run={() => setLeaving(secret)}
-                              >
-                                Delete…
-                              </RoleButton>
-                            </span>
-                          </td>
-                        </tr>
-                      );
-                    })}
-                  </tbody>
-                </table>
-              </div>
-              <div className="stack s2">
-                <p className="mut">From a shell, so that the value is in no history:</p>
-                <CommandBlock command={command} />
-              </div>
-            </>
-          )
-        }
-      </Loaded>
-      {setting && (
-        <SetSecretDialog earlier={setting === 'new' ? undefined : setting} close={() => setSetting(undefined)} />
+    <CrudTab
+      title="Secrets"
+      about="Runs use a secret by name. Its value is never shown again and is redacted in everything that a run prints."
+      query={secrets}
+      queryKey={['secrets', team.uid]}
+      empty={{
+        title: 'No secret yet',
+        text: 'A secret is a value that sandboxes get in an environment variable or a file, and that no page, answer or transcript shows.',
+        command,
+      }}
+      keyOf={({ scope, name }) => `${scope} ${name}`}
+      nameOf={({ name }) => name}
+      columns={[
+        {
+          name: 'Name',
+          look: { mono: true },
+          cell: ({ name }) => <span title={visibleText(name)}>{visibleText(name)}</span>,
+        },
+        { name: 'Scope', width: 80, cell: ({ scope }) => scope },
+        {
+          name: 'May use it',
+          width: 230,
+          look: {},
+          cell: (secret) => <span title={usersOf(secret)}>{usersOf(secret)}</span>,
+        },
+        {
+          name: 'Last used',
+          width: 108,
+          look: ({ last_used_at }) => ({ tone: last_used_at === undefined ? 'dim' : 'muted' }),
+          cell: ({ last_used_at }) => (last_used_at === undefined ? 'never' : <Ago time={last_used_at} />),
+        },
+        { name: 'Set', width: 108, cell: ({ updated_at }) => dateText(Date.parse(updated_at)) },
+      ]}
+      actionsWidth={180}
+      newLabel="Set secret"
+      newNeeds="member"
+      needs={({ scope }) => (scope === 'team' ? 'admin' : 'member')}
+      change="Replace"
+      editor={(earlier, close) => <SetSecretDialog earlier={earlier} close={close} />}
+      removal={(secret) => ({
+        title: `Delete the secret ${secret.name}?`,
+        action: 'Delete the secret',
+        text: `Runs that begin later and need it fail. It may be used by: ${usersOf(secret)}. Nobody can read its value afterwards.`,
+        run: () => client.deleteSecret({ params: { name: secret.name }, query: { scope: secret.scope } }),
+      })}
+      below={() => (
+        <Stack gap={2}>
+          <P tone="muted">From a shell, so that the value is in no history:</P>
+          <CommandBlock command={command} />
+        </Stack>
       )}
-      {leaving && <DeleteSecretDialog secret={leaving} users={usersOf(leaving)} close={() => setLeaving(undefined)} />}
-    </>
+    />
   );
 }
 
@@ -178,20 +136,20 @@ function SetSecretDialog({ earlier, close }: { earlier: Secret | undefined; clos
         <TextField
           label="Name"
           path="name"
-          className="mono"
+          mono
           pattern="[A-Za-z_][A-Za-z0-9_]{0,99}"
           title="Letters, digits and _, not a digit at the beginning"
           hint="Also the name of its environment variable, such as NPM_TOKEN"
           required
         />
       ) : (
-        <p className="mut">Runs that have the earlier value keep it until they end.</p>
+        <P tone="muted">Runs that have the earlier value keep it until they end.</P>
       )}
       <TextField
         label="Value"
         path="value"
         type="password"
-        className="mono"
+        mono
         hint={`At least ${minSecretLength} characters, ${minSecretCharacters} of them different`}
       />
       <Field
@@ -218,38 +176,13 @@ function SetSecretDialog({ earlier, close }: { earlier: Secret | undefined; clos
         <fieldset className={styles.set}>
           <legend>Agents that may use it</legend>
           {(identities.data ?? []).map(({ uid, name }) => (
-            <label key={uid} className="row">
-              <input
-                type="checkbox"
-                className="check"
-                name="agents"
-                value={uid}
-                defaultChecked={earlier?.agents?.includes(uid)}
-              />
+            <Row key={uid} as="label">
+              <Check type="checkbox" name="agents" value={uid} defaultChecked={earlier?.agents?.includes(uid)} />
               {visibleText(name)}
-            </label>
+            </Row>
           ))}
         </fieldset>
       )}
     </FormDialog>
-  );
-}
-
-function DeleteSecretDialog({ secret, users, close }: { secret: Secret; users: string; close: () => void }) {
-  const client = useClient();
-  const queries = useQueryClient();
-  const { team } = useSession();
-  return (
-    <ConfirmDialog
-      title={`Delete the secret ${secret.name}?`}
-      action="Delete the secret"
-      run={async () => {
-        await client.deleteSecret({ params: { name: secret.name }, query: { scope: secret.scope } });
-        await queries.invalidateQueries({ queryKey: ['secrets', team.uid] });
-      }}
-      close={close}
-    >
-      {`Runs that begin later and need it fail. It may be used by: ${users}. Nobody can read its value afterwards.`}
-    </ConfirmDialog>
   );
 }

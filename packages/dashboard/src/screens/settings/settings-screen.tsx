@@ -5,6 +5,7 @@ import { type ComponentType, lazy, Suspense } from 'react';
 import { useMay, useSession } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
+import { Content, Nav, P, Row, Text } from '../../parts/blocks.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import styles from './settings.module.css';
@@ -13,11 +14,12 @@ import { type SettingsTab, settingsTabs } from './tabs.ts';
 /** Contents of the tabs. Each tab is loaded when it is first opened. */
 const views: Readonly<Record<(typeof settingsTabs)[number]['name'], ComponentType>> = {
   members: lazy(async () => ({ default: (await import('./members.tsx')).Members })),
-  keys: lazy(async () => ({ default: (await import('./keys.tsx')).Keys })),
+  keys: lazy(async () => ({ default: (await import('./keys.tsx')).KeysTab })),
   secrets: lazy(async () => ({ default: (await import('./secrets.tsx')).Secrets })),
   models: lazy(async () => ({ default: (await import('./models.tsx')).Models })),
   budget: lazy(async () => ({ default: (await import('./budget.tsx')).Budget })),
   'code-hosts': lazy(async () => ({ default: (await import('./code-hosts.tsx')).CodeHosts })),
+  github: lazy(async () => ({ default: (await import('./github.tsx')).Github })),
   mcp: lazy(async () => ({ default: (await import('./mcp-servers.tsx')).McpServers })),
   events: lazy(async () => ({ default: (await import('./event-subscriptions.tsx')).EventSubscriptions })),
   installation: lazy(async () => ({ default: (await import('./installation.tsx')).Installation })),
@@ -35,20 +37,20 @@ export function SettingsScreen() {
     <Page
       title="Settings"
       status={
-        <span className="dim hide-m row">
-          <span className="right">{`${visibleText(team.name)}, you are ${article(team.role)} ${team.role}`}</span>
-        </span>
+        <Row as="span" tone="dim" notNarrow>
+          <Text right>{`${visibleText(team.name)}, you are ${article(team.role)} ${team.role}`}</Text>
+        </Row>
       }
     >
-      <div className="setnav">
-        <nav className="nav" aria-label="Settings">
+      <div className={styles.screen}>
+        <Nav as="nav" aria-label="Settings">
           {settingsTabs.map((each) => (
             <TabLink key={each.name} tab={each} />
           ))}
-        </nav>
-        <div className={`wide ${styles.tab}`}>
+        </Nav>
+        <Content className={styles.tab}>
           {tab === undefined ? <NotFound what="tab" /> : <TabView key={tab.name} tab={tab} View={views[tab.name]} />}
-        </div>
+        </Content>
       </div>
     </Page>
   );
@@ -68,7 +70,7 @@ function TabLink({ tab }: { tab: SettingsTab }) {
       activeOptions={{ includeSearch: false }}
     >
       <Icon name={tab.icon} />
-      <span className="cut">{tab.label}</span>
+      <Text cut>{tab.label}</Text>
     </Link>
   );
 }
@@ -80,7 +82,7 @@ function TabView({ tab: { label, needs }, View }: { tab: SettingsTab; View: Comp
     return (
       <section>
         <h2>{label}</h2>
-        <p className="mut">{`You need at least the role ${needs} to read this. You are ${article(team.role)} ${team.role}: ask an administrator.`}</p>
+        <P tone="muted">{`You need at least the role ${needs} to read this. You are ${article(team.role)} ${team.role}: ask an administrator.`}</P>
       </section>
     );
   return (

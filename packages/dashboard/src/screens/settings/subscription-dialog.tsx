@@ -2,6 +2,8 @@ import type { EventSubscription, RunEventType } from '@runyard/contract/team/eve
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQueryClient } from '@tanstack/react-query';
 import { useClient, useSession } from '../../api/session.ts';
+import { P, Row, Text } from '../../parts/blocks.tsx';
+import { Check } from '../../parts/controls.tsx';
 import { TextField, textOf, useFault } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import styles from './settings.module.css';
@@ -17,6 +19,7 @@ const eventWords = {
   'run.started': 'its agent works, also again after an answer or a follow-up',
   'run.blocked': 'it waits for a person',
   'run.ended': 'it succeeded, failed, had an error or was cancelled',
+  'run.pull_request_changed': 'something happened to its pull request on GitHub',
 } as const satisfies Record<RunEventType, string>;
 
 /** Creates a subscription, or changes the subscription `earlier`. */
@@ -72,7 +75,7 @@ export function SubscriptionDialog({
         label="URL"
         path="url"
         type="url"
-        className="mono"
+        mono
         placeholder="https://hooks.example.com/runyard"
         defaultValue={earlier?.url}
         required
@@ -95,22 +98,16 @@ function Events({ chosen }: { chosen: readonly RunEventType[] }) {
     <fieldset className={styles.set}>
       <legend>Events of a run</legend>
       {Object.entries(eventWords).map(([event, words]) => (
-        <label key={event} className="row">
-          <input
-            type="checkbox"
-            className="check"
-            name="events"
-            value={event}
-            defaultChecked={chosen.includes(event as RunEventType)}
-          />
+        <Row key={event} as="label">
+          <Check type="checkbox" name="events" value={event} defaultChecked={chosen.includes(event as RunEventType)} />
           <code>{event}</code>
-          <span className="dim">{words}</span>
-        </label>
+          <Text tone="dim">{words}</Text>
+        </Row>
       ))}
       {fault && (
-        <p className="small badc" role="alert">
+        <P tone="bad" small role="alert">
           {fault.message}
-        </p>
+        </P>
       )}
     </fieldset>
   );

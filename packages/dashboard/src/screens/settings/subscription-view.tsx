@@ -6,6 +6,8 @@ import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { useAttempts } from '../../parts/attempt.ts';
+import { Crumbs, Facts, Note, Row, Text } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { dateText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -57,44 +59,43 @@ export function SubscriptionView({
     });
   return (
     <>
-      <div className="row">
-        <div className="grow">
-          <div className="crumbs">
+      <Row>
+        <Text as="div" grow>
+          <Crumbs>
             <Link to="/settings/$tab" params={{ tab: 'events' }} search={{}}>
               Event subscriptions
             </Link>
             <span aria-hidden="true">/</span>
-            <h2 className="cur cut">{title}</h2>
-          </div>
-        </div>
-        <button type="button" className="btn" onClick={() => void ping()}>
-          Send a ping
-        </button>
-        <button type="button" className="btn" onClick={() => void toggle()}>
-          {enabled ? 'Disable' : 'Enable'}
-        </button>
+            <Text as="h2" cut>
+              {title}
+            </Text>
+          </Crumbs>
+        </Text>
+        <Button onClick={() => void ping()}>Send a ping</Button>
+        <Button onClick={() => void toggle()}>{enabled ? 'Disable' : 'Enable'}</Button>
         <Menu
           label={`Actions for ${title}`}
-          className="btn ghost icon"
+          kind="ghost"
+          icon="more"
           entries={[
             { label: 'Change…', run: () => setOpen('change') },
             { label: 'Rotate the secret…', run: () => setOpen('rotate') },
             { label: 'Delete…', isDangerous: true, run: () => setOpen('delete') },
           ]}
-        >
-          <Icon name="more" />
-        </Menu>
-      </div>
+        />
+      </Row>
       <Problem error={error} />
       {subscription.disabled_reason !== undefined && (
-        <div className="note bad">
+        <Note tone="bad">
           <Icon name="warn" />
           <span>{visibleText(subscription.disabled_reason)}</span>
-        </div>
+        </Note>
       )}
-      <dl className="kv">
+      <Facts>
         <dt>URL</dt>
-        <dd className="mono">{visibleText(url)}</dd>
+        <Text as="dd" mono>
+          {visibleText(url)}
+        </Text>
         <dt>Events</dt>
         <dd>{events.join(', ')}</dd>
         <dt>Runs</dt>
@@ -117,7 +118,7 @@ export function SubscriptionView({
         </dd>
         <dt>Created</dt>
         <dd>{dateText(Date.parse(subscription.created_at))}</dd>
-      </dl>
+      </Facts>
       <Deliveries subscriptionId={id} isEnabled={enabled} />
       {open === 'change' && <SubscriptionDialog earlier={subscription} close={close} />}
       {open === 'rotate' && (

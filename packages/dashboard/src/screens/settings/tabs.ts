@@ -1,5 +1,5 @@
 import type { Role } from '@runyard/contract/wire/access';
-import type { IconName } from '../../parts/icon.tsx';
+import type { IconName } from '../../parts/icons.ts';
 
 /** A tab of the settings. Its name is in the address. */
 export interface SettingsTab {
@@ -20,6 +20,7 @@ export const settingsTabs = [
   { name: 'models', label: 'Models', icon: 'bolt', needs: 'viewer' },
   { name: 'budget', label: 'Budget', icon: 'usage', needs: 'admin' },
   { name: 'code-hosts', label: 'Code hosts', icon: 'git', needs: 'member' },
+  { name: 'github', label: 'GitHub', icon: 'pr', needs: 'viewer' },
   { name: 'mcp', label: 'MCP servers', icon: 'link', needs: 'viewer' },
   { name: 'events', label: 'Event subscriptions', icon: 'bell', needs: 'admin' },
   { name: 'audit', label: 'Audit log', icon: 'book', needs: 'admin' },

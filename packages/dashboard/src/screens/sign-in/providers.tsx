@@ -2,6 +2,7 @@ import type { SignOnProvider } from '@runyard/contract/team/sign-on';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { clientOf } from '../../api/session.ts';
+import { Button } from '../../parts/controls.tsx';
 
 /**
  * Reads the identity providers for single sign-on. Returns undefined until the answer has arrived, and an empty list if there are no
@@ -38,8 +39,8 @@ export function ProviderButtons({
   begin: (providerId: string) => void;
 }) {
   return providers.map(({ id, name }) => (
-    <button key={id} type="button" className="btn pri" disabled={isBusy} onClick={() => begin(id)}>
+    <Button key={id} kind="primary" disabled={isBusy} onClick={() => begin(id)}>
       {`${verb} with ${visibleText(name)}`}
-    </button>
+    </Button>
   ));
 }

@@ -1,17 +1,23 @@
-import { visibleText } from '@runyard/contract/wire/visible';
+import type { CreateBrowserSessionRequest } from '@runyard/contract/team/browser-sessions';
 import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate, useSearch } from '@tanstack/react-router';
-import { type FormEvent, type ReactNode, useEffect, useRef, useState } from 'react';
-import { rememberSession, signInFragment } from '../../api/own-sign-in.ts';
+import { type FormEvent, useEffect, useRef, useState } from 'react';
+import { invitationFragment, rememberSession, signInFragment } from '../../api/own-sign-in.ts';
+import { canMakePasskeys, hasPasskeys, joinWithPasskey, proveByPasskey } from '../../api/passkeys.ts';
 import { failureOf } from '../../api/problem.ts';
 import { clientOf } from '../../api/session.ts';
 import { useTitle } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { switchTheme } from '../../frame/theme.ts';
+import { Hint, Mark, P, Row, Stack, Text } from '../../parts/blocks.tsx';
+import { Button, FieldGroup, Input } from '../../parts/controls.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { type InvitationLink, InvitationQuestion, readInvitationLink } from './invitation-question.tsx';
 import { answerOfProvider, ProviderButtons, useProviders } from './providers.tsx';
+import { FirstKey, LinkQuestion, LonePage, OtherWays, type SignInLink } from './questions.tsx';
+import styles from './sign-in.module.css';
 
 /** Returns the address to open after the sign-in. Accepts only addresses of this origin. */
 function nextOf(text: string | undefined): string {
@@ -22,12 +28,6 @@ function nextOf(text: string | undefined): string {
 }
 
 type Way = 'key' | 'invitation';
-
-/** The code of a one-time link, and the person whom it signs in. */
-interface SignInLink {
-  readonly code: string;
-  readonly owner: { readonly display_name: string; readonly team_name: string };
-}
 
 /** The screen on which a person signs in: with an identity provider, the code of a one-time link, an API key, or an invitation. */
 export function SignInScreen() {
@@ -40,6 +40,7 @@ export function SignInScreen() {
   const [isBusy, setBusy] = useState(false);
   const [firstKey, setFirstKey] = useState<string | undefined>();
   const [link, setLink] = useState<SignInLink | undefined>();
+  const [invited, setInvited] = useState<InvitationLink | undefined>();
   const isKey = way === 'key';
   const field = useRef<HTMLInputElement>(null);
   const name = useRef<HTMLInputElement>(null);
@@ -49,12 +50,13 @@ export function SignInScreen() {
   const [answer, setAnswer] = useState<string | undefined>();
 
   const signIn = async (
-    body: { code: string } | { api_key: string } | { sign_on: string },
+    proof: CreateBrowserSessionRequest | (() => Promise<CreateBrowserSessionRequest>),
     onFailure: (failure: unknown) => void = setError,
   ) => {
     setBusy(true);
     onFailure(undefined);
     try {
+      const body = typeof proof === 'function' ? await proof() : proof;
       const session = await clientOf('').createBrowserSession({ body });
       rememberSession(session.uid);
       await queries.resetQueries();
@@ -86,13 +88,14 @@ export function SignInScreen() {
 
   /** Opens the page of the identity provider, which sends the browser back to this page. */
   const beginSignOn = async (provider: string) => {
-    const invitation = isKey ? '' : (field.current?.value.trim() ?? '');
+    const typed = isKey ? '' : (field.current?.value.trim() ?? '');
+    const invitation = invited?.key ?? typed;
     if (!isKey && invitation === '') return field.current?.focus();
     setBusy(true);
     setAnswerError(undefined);
     setAnswer(undefined);
     try {
-      const body = { provider, next, ...(isKey ? {} : { invitation }) };
+      const body = { provider, next, ...(invitation === '' ? {} : { invitation }) };
       const { url } = await clientOf('').startSignOn({ body });
       location.assign(url);
     } catch (failure) {
@@ -120,6 +123,16 @@ export function SignInScreen() {
     setBusy(false);
   };
 
+  /** Shows what the link of an invitation offers. The link may be from a stranger, so nobody joins without a question. */
+  const takeInvitation = async (key: string) => {
+    try {
+      setInvited(await readInvitationLink(key));
+    } catch (failure) {
+      setWay('invitation');
+      setError(failure);
+    }
+  };
+
   // biome-ignore lint/correctness/useExhaustiveDependencies: a code works once, so the page sends it once
   useEffect(() => {
     const sent = answerOfProvider(location.search.slice(1));
@@ -129,9 +142,10 @@ export function SignInScreen() {
       return finishSignOn(sent);
     }
     const text = location.hash.slice(1);
-    if (!text.startsWith(signInFragment)) return;
-    history.replaceState(null, '', location.pathname + location.search);
-    void takeCode(text.slice(signInFragment.length));
+    if (text.startsWith(signInFragment) || text.startsWith(invitationFragment))
+      history.replaceState(null, '', location.pathname + location.search);
+    if (text.startsWith(signInFragment)) void takeCode(text.slice(signInFragment.length));
+    if (text.startsWith(invitationFragment)) void takeInvitation(text.slice(invitationFragment.length));
   }, []);
 
   const submit = (event: FormEvent) => {
@@ -145,7 +159,7 @@ export function SignInScreen() {
   const buttons = hasProviders && (
     <ProviderButtons
       providers={providers}
-      verb={isKey ? 'Continue' : 'Join'}
+      verb={isKey && !invited ? 'Continue' : 'Join'}
       isBusy={isBusy}
       begin={(id) => void beginSignOn(id)}
     />
@@ -153,6 +167,19 @@ export function SignInScreen() {
   if (firstKey !== undefined)
     return (
       <FirstKey value={firstKey} isBusy={isBusy} error={error} signIn={() => void signIn({ api_key: firstKey })} />
+    );
+  if (invited !== undefined)
+    return (
+      <InvitationQuestion
+        link={invited}
+        providers={buttons}
+        isBusy={isBusy}
+        error={error ?? answerError}
+        joinAsNew={(displayName) => void join(invited.key, displayName)}
+        joinWithPasskey={
+          canMakePasskeys() ? (displayName) => void signIn(() => joinWithPasskey(invited.key, displayName)) : undefined
+        }
+      />
     );
   if (link !== undefined)
     return (
@@ -165,190 +192,105 @@ export function SignInScreen() {
       />
     );
   return (
-    <div className="lone">
-      <main className="lone-b" id="main">
-        <div className="row">
-          <span className="mark" aria-hidden="true">
-            R
-          </span>
-          <span className="b">Runyard</span>
-          <span className="dim right mono small">{location.host}</span>
-        </div>
-        <div className="stack s1">
-          <h1>{isKey ? 'Sign in' : 'Accept an invitation'}</h1>
-          {isBusy && answer !== undefined && <p role="status">Signing you in…</p>}
-          {next !== '/runs' && (
-            <p className="mut">
-              You are taken to <code>{next}</code> afterwards.
-            </p>
+    <LonePage
+      footer={
+        <Row as="footer" tone="dim" wrap pad small>
+          <a href="/docs">API reference</a>
+          <Row as="span" right>
+            <Button kind="ghost" small icon="moon" aria-label="Switch between light and dark" onClick={switchTheme} />
+          </Row>
+        </Row>
+      }
+    >
+      <Row>
+        <Mark>R</Mark>
+        <Text bold>Runyard</Text>
+        <Hint right mono>
+          {location.host}
+        </Hint>
+      </Row>
+      <Stack gap={1}>
+        <h1>{isKey ? 'Sign in' : 'Accept an invitation'}</h1>
+        {isBusy && answer !== undefined && <p role="status">Signing you in…</p>}
+        {next !== '/runs' && (
+          <P tone="muted">
+            You are taken to <code>{next}</code> afterwards.
+          </P>
+        )}
+      </Stack>
+      <Problem error={answerError} {...(answer === undefined ? {} : { onRetry: () => finishSignOn(answer) })} />
+      {isKey && buttons}
+      {isKey && hasPasskeys() && (
+        <Button icon="key" disabled={isBusy} onClick={() => void signIn(proveByPasskey, setAnswerError)}>
+          Sign in with a passkey
+        </Button>
+      )}
+      {providers !== undefined && (
+        <OtherWays areHidden={isKey && hasProviders}>
+          {isKey && (
+            <>
+              <Stack gap={2}>
+                <P medium>With a one-time link</P>
+                <P tone="muted">Run this where you use the command line. It opens this browser, signed in.</P>
+                <CommandBlock command="bin/runyard open" />
+              </Stack>
+              <div className={styles.or}>or</div>
+            </>
           )}
-        </div>
-        <Problem error={answerError} {...(answer === undefined ? {} : { onRetry: () => finishSignOn(answer) })} />
-        {isKey && buttons}
-        {providers !== undefined && (
-          <OtherWays areHidden={isKey && hasProviders}>
-            {isKey && (
+          <Stack as="form" onSubmit={submit}>
+            <FieldGroup>
+              <label htmlFor="credential">{isKey ? 'API key' : 'Key of the invitation'}</label>
+              <Input
+                key={way}
+                ref={field}
+                mono
+                id="credential"
+                type="password"
+                autoComplete="current-password"
+                spellCheck={false}
+                required
+                aria-invalid={error !== undefined}
+                aria-describedby="credential-hint credential-problem"
+              />
+              {error !== undefined && (
+                <Row as="p" tone="bad" small top id="credential-problem" role="alert">
+                  <Icon name="warn" small />
+                  {failureOf(error).detail}
+                </Row>
+              )}
+              <Hint id="credential-hint">It is exchanged for a session of 8 hours, and not kept in this browser.</Hint>
+            </FieldGroup>
+            {!isKey && (
               <>
-                <div className="stack s2">
-                  <p className="lab">With a one-time link</p>
-                  <p className="mut">Run this where you use the command line. It opens this browser, signed in.</p>
-                  <CommandBlock command="bin/runyard open" />
-                </div>
-                <div className="or">or</div>
+                {buttons}
+                {hasProviders && <div className={styles.or}>or without an account there</div>}
+                <FieldGroup>
+                  <label htmlFor="name">Your name</label>
+                  <Input ref={name} id="name" autoComplete="name" required maxLength={200} />
+                </FieldGroup>
               </>
             )}
-            <form className="stack" onSubmit={submit}>
-              <div className="field">
-                <label htmlFor="credential">{isKey ? 'API key' : 'Key of the invitation'}</label>
-                <input
-                  key={way}
-                  ref={field}
-                  className="in mono"
-                  id="credential"
-                  type="password"
-                  autoComplete="current-password"
-                  spellCheck={false}
-                  required
-                  aria-invalid={error !== undefined}
-                  aria-describedby="credential-hint credential-problem"
-                />
-                {error !== undefined && (
-                  <p className="small badc row top" id="credential-problem" role="alert">
-                    <Icon name="warn" small />
-                    {failureOf(error).detail}
-                  </p>
-                )}
-                <span className="hint" id="credential-hint">
-                  It is exchanged for a session of 8 hours, and not kept in this browser.
-                </span>
-              </div>
-              {!isKey && (
-                <>
-                  {buttons}
-                  {hasProviders && <div className="or">or without an account there</div>}
-                  <div className="field">
-                    <label htmlFor="name">Your name</label>
-                    <input ref={name} className="in" id="name" autoComplete="name" required maxLength={200} />
-                  </div>
-                </>
-              )}
-              <button className={hasProviders ? 'btn' : 'btn pri'} type="submit" disabled={isBusy}>
-                {isKey ? 'Sign in' : 'Join the team'}
-              </button>
-            </form>
-          </OtherWays>
-        )}
-        <p className="mut">
-          {isKey ? 'Invited? ' : hasProviders ? 'In a team already? ' : 'Have an API key? '}
-          <button
-            type="button"
-            className="btn ghost sm link"
-            onClick={() => {
-              setWay(isKey ? 'invitation' : 'key');
-              setError(undefined);
-              setAnswerError(undefined);
-            }}
-          >
-            {isKey ? 'Accept an invitation with its key' : hasProviders ? 'Sign in' : 'Sign in with it'}
-          </button>
-        </p>
-      </main>
-      <footer className="row wrap pad small dim">
-        <a href="/docs">API reference</a>
-        <span className="right row">
-          <button
-            type="button"
-            className="btn ghost sm icon"
-            aria-label="Switch between light and dark"
-            onClick={switchTheme}
-          >
-            <Icon name="moon" small />
-          </button>
-        </span>
-      </footer>
-    </div>
-  );
-}
-
-/** Asks whether the person wants to sign in with a one-time link, which a stranger may have sent. */
-function LinkQuestion({
-  link: { owner },
-  isBusy,
-  error,
-  signIn,
-  cancel,
-}: {
-  link: SignInLink;
-  isBusy: boolean;
-  error: unknown;
-  signIn: () => void;
-  cancel: () => void;
-}) {
-  const name = visibleText(owner.display_name);
-  return (
-    <div className="lone">
-      <main className="lone-b" id="main">
-        <h1>Sign in as {name}?</h1>
-        <p className="mut">
-          The link signs this browser in as <b>{name}</b> of the team <b>{visibleText(owner.team_name)}</b>. Continue
-          only if you made the link.
-        </p>
-        {error !== undefined && (
-          <p className="small badc" role="alert">
-            {failureOf(error).detail}
-          </p>
-        )}
-        <button type="button" className="btn pri" disabled={isBusy} onClick={signIn}>
-          Sign in as {name}
-        </button>
-        <button type="button" className="btn ghost" disabled={isBusy} onClick={cancel}>
-          Cancel
-        </button>
-      </main>
-    </div>
-  );
-}
-
-/** Shows the other ways to sign in. They are folded if single sign-on is configured, because most people then do not need them. */
-function OtherWays({ areHidden, children }: { areHidden: boolean; children: ReactNode }) {
-  if (!areHidden) return children;
-  return (
-    <details className="stack">
-      <summary className="mut">With a link or an API key</summary>
-      <div className="stack">{children}</div>
-    </details>
-  );
-}
-
-/** Shows the first API key of a new person, which the service returns only once, and then signs the browser in. */
-function FirstKey({
-  value,
-  isBusy,
-  error,
-  signIn,
-}: {
-  value: string;
-  isBusy: boolean;
-  error: unknown;
-  signIn: () => void;
-}) {
-  return (
-    <div className="lone">
-      <main className="lone-b" id="main">
-        <h1>You are in the team</h1>
-        <p className="mut">
-          This is your API key, for the command line and for later sign-ins. It is shown this once: store it now.
-        </p>
-        <CommandBlock command={value} what="Copy key" />
-        {error !== undefined && (
-          <p className="small badc" role="alert">
-            {failureOf(error).detail}
-          </p>
-        )}
-        <button type="button" className="btn pri" disabled={isBusy} onClick={signIn}>
-          I stored it. Open Runyard
-        </button>
-      </main>
-    </div>
+            <Button kind={hasProviders ? undefined : 'primary'} type="submit" disabled={isBusy}>
+              {isKey ? 'Sign in' : 'Join the team'}
+            </Button>
+          </Stack>
+        </OtherWays>
+      )}
+      <P tone="muted">
+        {isKey ? 'Invited? ' : hasProviders ? 'In a team already? ' : 'Have an API key? '}
+        <Button
+          kind="ghost"
+          small
+          link
+          onClick={() => {
+            setWay(isKey ? 'invitation' : 'key');
+            setError(undefined);
+            setAnswerError(undefined);
+          }}
+        >
+          {isKey ? 'Accept an invitation with its key' : hasProviders ? 'Sign in' : 'Sign in with it'}
+        </Button>
+      </P>
+    </LonePage>
   );
 }

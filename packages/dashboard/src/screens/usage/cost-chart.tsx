@@ -1,5 +1,7 @@
 import type { UsageRow } from '@runyard/contract/team/budgets';
 import { visibleText } from '@runyard/contract/wire/visible';
+import { Row, Stack, Text } from '../../parts/blocks.tsx';
+import chart from '../../parts/chart.module.css';
 import { dollarText } from '../../parts/format.ts';
 import { daysBetween, dayText } from './report.ts';
 import styles from './usage.module.css';
@@ -8,8 +10,8 @@ import styles from './usage.module.css';
 const [left, right, top, bottom] = [44, 1096, 14, 178];
 /** Number of models that have their own colour in the chart. All other models share one colour. */
 const mostSeries = 4;
-const fills = ['f-c1', 'f-c2', 'f-c3', 'f-c4', 'f-c5'] as const;
-const keys = ['key c1', 'key c2', 'key c3', 'key c4', 'key'] as const;
+const fills = [chart.ramp1, chart.ramp2, chart.ramp3, chart.ramp4, chart.ramp5] as const;
+const keys = [styles.key1, styles.key2, styles.key3, styles.key4, styles.key5] as const;
 const others = 'other models';
 
 /**
@@ -63,29 +65,31 @@ export function CostChart({
   const slot = (right - left) / Math.max(1, days.length);
   const labelEach = Math.max(1, Math.ceil(days.length / 6));
   return (
-    <section className="pad stack s2">
-      <div className="row wrap">
-        <h2 className="grow">Cost by day and model</h2>
-        <span className="row wrap small">
+    <Stack as="section" pad gap={2}>
+      <Row wrap>
+        <Text as="h2" grow>
+          Cost by day and model
+        </Text>
+        <Row as="span" wrap small>
           {series.map((name, index) => (
             <span key={name} className={keys[index]}>
               {visibleText(name)}
             </span>
           ))}
-        </span>
-      </div>
+        </Row>
+      </Row>
       {/* biome-ignore lint/a11y/noNoninteractiveTabindex: a keyboard scrolls the chart of a narrow page */}
-      <section className="chart-box" tabIndex={0} aria-label="Chart of cost">
+      <section className={styles.chartBox} tabIndex={0} aria-label="Chart of cost">
         <svg
-          className="chart"
+          className={chart.chart}
           viewBox="0 0 1096 200"
           role="img"
           aria-label={`Cost of each day from ${dayText(from)} to ${dayText(to)} by model. The highest day is ${dayText(highest)} with ${dollarText(totalOf(highest))}. A table with the same numbers follows.`}
         >
           {lines.map((value) => (
             <g key={value}>
-              <path d={`M${left} ${yOf(value)}H${right}`} className="k-line" />
-              <text x={left - 8} y={yOf(value) + 4} textAnchor="end" className="f-ink3">
+              <path d={`M${left} ${yOf(value)}H${right}`} className={chart.lineStroke} />
+              <text x={left - 8} y={yOf(value) + 4} textAnchor="end" className={chart.ink3}>
                 {step < 1 && value > 0 ? dollarText(value) : `$${value}`}
               </text>
             </g>
@@ -93,7 +97,8 @@ export function CostChart({
           {days.map((day, index) => {
             const x = left + index * slot + slot / 7;
             const width = slot * (5 / 7);
-            if (day > today) return <rect key={day} x={x} y={bottom - 8} width={width} height={8} className="f-off" />;
+            if (day > today)
+              return <rect key={day} x={x} y={bottom - 8} width={width} height={8} className={chart.off} />;
             let base = bottom;
             return (
               <g key={day}>
@@ -122,7 +127,7 @@ export function CostChart({
                 x={index === days.length - 1 ? right : left + (index + 0.5) * slot}
                 y="194"
                 textAnchor={index === days.length - 1 ? 'end' : 'middle'}
-                className="f-ink3"
+                className={chart.ink3}
               >
                 {index > days.length - 1 - labelEach && index < days.length - 1 ? '' : dayText(day)}
               </text>
@@ -130,15 +135,15 @@ export function CostChart({
           )}
           {shownLimit !== undefined && (
             <>
-              <path d={`M${left} ${yOf(shownLimit)}H${right}`} className="k-bad" strokeDasharray="4 4" />
-              <text x={right} y={yOf(shownLimit) - 5} textAnchor="end" className={`f-bad ${styles.halo}`}>
+              <path d={`M${left} ${yOf(shownLimit)}H${right}`} className={chart.badStroke} strokeDasharray="4 4" />
+              <text x={right} y={yOf(shownLimit) - 5} textAnchor="end" className={`${chart.bad} ${styles.halo}`}>
                 {`${dollarText(shownLimit)} a day uses up the limit`}
               </text>
             </>
           )}
         </svg>
       </section>
-      <table className="sr">
+      <Text as="table" spoken>
         <caption>Cost of each day by model in US dollars</caption>
         <thead>
           <tr>
@@ -162,7 +167,7 @@ export function CostChart({
               </tr>
             ))}
         </tbody>
-      </table>
-    </section>
+      </Text>
+    </Stack>
   );
 }

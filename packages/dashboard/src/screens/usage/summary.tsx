@@ -1,9 +1,10 @@
 import type { TeamBudget, UsageReport, UsageRow } from '@runyard/contract/team/budgets';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { Link } from '@tanstack/react-router';
+import { Hint, Text, TextLink } from '../../parts/blocks.tsx';
 import { aboutOf, dollarText, numberText } from '../../parts/format.ts';
 import { Meter } from '../../parts/meter.tsx';
 import { cacheShare, daysBetween, dayText, monthOf, monthText, tokensRead, tokensText } from './report.ts';
+import styles from './usage.module.css';
 
 /**
  * Shows the remaining budget of the month, and notes about the cost of the days on the screen. If `scope` is `own`, the rows contain
@@ -28,37 +29,33 @@ export function Summary({
   const unpriced = (rows ?? []).filter((row) => row.unpriced_requests > 0);
   const unpricedModels = [...new Set(unpriced.map((row) => row.model_id ?? 'a model that is not known'))];
   return (
-    <div className="sum4">
+    <div className={styles.summary}>
       {scope === 'team' ? (
         <TeamMonth budget={budget} lastWeek={lastWeek} today={today} />
       ) : (
         <div>
-          <span className="mut">Cost of your runs</span>
-          <span className="big">
-            {rows === undefined ? '…' : dollarText(rows.reduce((sum, row) => sum + row.cost_usd, 0))}
-          </span>
-          <span className="small dim">Administrators see the use of the whole team.</span>
+          <Text tone="muted">Cost of your runs</Text>
+          <Text big>{rows === undefined ? '…' : dollarText(rows.reduce((sum, row) => sum + row.cost_usd, 0))}</Text>
+          <Hint>Administrators see the use of the whole team.</Hint>
         </div>
       )}
       <div>
-        <span className="mut">Read from cache</span>
-        <span className="big">{rows === undefined ? '…' : share === undefined ? '–' : `${share}%`}</span>
+        <Text tone="muted">Read from cache</Text>
+        <Text big>{rows === undefined ? '…' : share === undefined ? '–' : `${share}%`}</Text>
         {rows !== undefined && (
-          <span className="small dim">
-            {`of ${tokensText(rows.reduce((sum, row) => sum + tokensRead(row), 0))} tokens read`}
-          </span>
+          <Hint>{`of ${tokensText(rows.reduce((sum, row) => sum + tokensRead(row), 0))} tokens read`}</Hint>
         )}
       </div>
       <div>
-        <span className="mut">Cost not known</span>
-        <span className={`big ${unpriced.length > 0 ? 'waitc' : ''}`}>
+        <Text tone="muted">Cost not known</Text>
+        <Text tone={unpriced.length > 0 ? 'wait' : undefined} big>
           {rows === undefined ? '…' : numberText(unpriced.reduce((sum, row) => sum + row.unpriced_requests, 0))}
-        </span>
-        <span className="small dim">
+        </Text>
+        <Hint>
           {unpriced.length === 0
             ? 'requests: all have a price'
             : `requests to ${visibleText(unpricedModels.slice(0, 3).join(', '))}${unpricedModels.length > 3 ? ' and others' : ''}: they count for no limit.`}
-        </span>
+        </Hint>
       </div>
     </div>
   );
@@ -84,14 +81,14 @@ function TeamMonth({
   return (
     <>
       <div>
-        <span className="mut">
+        <Text tone="muted">
           {`Spent in ${monthText(budget?.month ?? today)} `}
-          <span className="dim">UTC</span>
-        </span>
-        <span className="big">
+          <Text tone="dim">UTC</Text>
+        </Text>
+        <Text big>
           {spent === undefined ? '…' : dollarText(spent)}
-          {limit !== undefined && <span className="dim md">{` of ${dollarText(limit)}`}</span>}
-        </span>
+          {limit !== undefined && <Text tone="dim" medium>{` of ${dollarText(limit)}`}</Text>}
+        </Text>
         {spent !== undefined && limit !== undefined && (
           <Meter
             value={spent}
@@ -101,23 +98,23 @@ function TeamMonth({
           />
         )}
         {estimate !== undefined && (
-          <span className={`small ${limit !== undefined && estimate > limit ? 'badc' : 'dim'}`}>
+          <Text tone={limit !== undefined && estimate > limit ? 'bad' : 'dim'} small>
             {`At the pace of the last 7 days: about ${dollarText(aboutOf(estimate))} by ${dayText(last)}${limit === undefined ? '' : estimate > limit ? ', above the limit' : ', below the limit'}.`}
-          </span>
+          </Text>
         )}
       </div>
       <div>
-        <span className="mut">Left</span>
-        <span className={`big ${limit !== undefined && spent !== undefined && spent >= limit ? 'badc' : ''}`}>
+        <Text tone="muted">Left</Text>
+        <Text tone={limit !== undefined && spent !== undefined && spent >= limit ? 'bad' : undefined} big>
           {spent === undefined ? '…' : limit === undefined ? 'no limit' : dollarText(Math.max(0, limit - spent))}
-        </span>
-        <span className="small dim">
+        </Text>
+        <Hint>
           {limit === undefined ? '' : 'At the limit, new runs get budget_exceeded. '}
-          <Link className="link" to="/settings/$tab" params={{ tab: 'budget' }} search={{}}>
+          <TextLink to="/settings/$tab" params={{ tab: 'budget' }} search={{}}>
             {limit === undefined ? 'Set one' : 'Change it'}
-          </Link>
-        </span>
-        {budget?.credits !== undefined && <span className="small dim">{`${numberText(budget.credits)} credits`}</span>}
+          </TextLink>
+        </Hint>
+        {budget?.credits !== undefined && <Hint>{`${numberText(budget.credits)} credits`}</Hint>}
       </div>
     </>
   );

@@ -6,6 +6,8 @@ import { useBudget } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
+import { More, Pad, Row, Segments, Tabs, Text } from '../../parts/blocks.tsx';
+import { Button, Input } from '../../parts/controls.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { sizeText } from '../../parts/format.ts';
 import { Problem } from '../../parts/problem.tsx';
@@ -76,14 +78,14 @@ export function UsageScreen() {
       actions={
         may && (
           <>
-            <span className="seg sm">
+            <Segments>
               <Span is={span === 'month'} set={() => go({ from: undefined, to: undefined })} label="This month" />
               <Span is={span === '30'} set={() => go({ from: monthAgo, to: undefined })} label="30 days" />
               <Span is={span === 'custom'} set={() => go({ from, to })} label="Custom" />
-            </span>
-            <button type="button" className="btn" onClick={download} disabled={rows.length === 0}>
+            </Segments>
+            <Button onClick={download} disabled={rows.length === 0}>
               Export CSV
-            </button>
+            </Button>
           </>
         )
       }
@@ -98,17 +100,17 @@ export function UsageScreen() {
             today={today}
           />
           {span === 'custom' && (
-            <form className="row wrap pad" aria-label="Days in UTC" onSubmit={(event) => event.preventDefault()}>
+            <Row as="form" wrap pad aria-label="Days in UTC" onSubmit={(event) => event.preventDefault()}>
               <DayInput label="First day" value={from} max={to} set={(day) => go({ from: day })} />
               <DayInput label="Last day" value={to} max={today} set={(day) => go({ to: day })} />
-              <span className="dim">days in UTC, at most 366</span>
-            </form>
+              <Text tone="dim">days in UTC, at most 366</Text>
+            </Row>
           )}
           {[...(seesTeam ? [budget] : []), table, models].map(({ error, refetch }, index) =>
             error ? (
-              <div key={index} className="pad">
+              <Pad key={index}>
                 <Problem error={error} onRetry={() => void refetch()} />
-              </div>
+              </Pad>
             ) : null,
           )}
           {models.data && (
@@ -120,7 +122,7 @@ export function UsageScreen() {
               dailyLimit={span === 'month' && limit ? limit / daysBetween(firstOfMonth, lastOfMonth).length : undefined}
             />
           )}
-          <nav className="tabs" aria-label="Break down by">
+          <Tabs aria-label="Break down by">
             {shown.map((each) => (
               <Link
                 key={each}
@@ -133,24 +135,27 @@ export function UsageScreen() {
                 {`By ${each}`}
               </Link>
             ))}
-          </nav>
+          </Tabs>
           {table.isPending ? (
             <SkeletonRows count={4} />
           ) : rows.length === 0 ? (
-            <p className="pad mut">
+            <Pad as="p" tone="muted">
               {seesTeam ? 'No model was asked in these days.' : 'None of your runs asked a model in these days.'}
-            </p>
+            </Pad>
           ) : (
             <UsageTable rows={rows} by={by} what={capital(by)} daily={trend.data?.usage} days={shownDays} />
           )}
           {table.data?.storage && (
-            <p className="more">
+            <More>
               {`The team stores ${sizeText(table.data.storage.bytes)} of ${sizeText(table.data.storage.max_bytes)} of conversations, files and workspaces.`}
-            </p>
+            </More>
           )}
         </>
       ) : (
-        <p className="pad mut">{`Members see the use of their runs, and administrators that of the team. You are ${team.role}: each run shows its own cost.`}</p>
+        <Pad
+          as="p"
+          tone="muted"
+        >{`Members see the use of their runs, and administrators that of the team. You are ${team.role}: each run shows its own cost.`}</Pad>
       )}
     </Page>
   );
@@ -183,9 +188,9 @@ function useReport(groups: readonly UsageDimension[], from: string, to: string, 
 
 function Span({ is, set, label }: { is: boolean; set: () => void; label: string }) {
   return (
-    <button type="button" className="btn ghost sm" aria-pressed={is} onClick={set}>
+    <Button kind="ghost" small aria-pressed={is} onClick={set}>
       {label}
-    </button>
+    </Button>
   );
 }
 
@@ -201,15 +206,11 @@ function DayInput({
   set: (day: string) => void;
 }) {
   return (
-    <label className="row">
-      <span className="lab cut">{label}</span>
-      <input
-        type="date"
-        className="in"
-        value={value}
-        max={max}
-        onChange={({ target }) => target.value !== '' && set(target.value)}
-      />
-    </label>
+    <Row as="label">
+      <Text medium cut>
+        {label}
+      </Text>
+      <Input type="date" value={value} max={max} onChange={({ target }) => target.value !== '' && set(target.value)} />
+    </Row>
   );
 }

@@ -1,6 +1,10 @@
 import type { UsageDimension, UsageRow } from '@runyard/contract/team/budgets';
+import { Text } from '../../parts/blocks.tsx';
+import chart from '../../parts/chart.module.css';
 import { countText, dollarText, numberText } from '../../parts/format.ts';
+import { Cell, Table } from '../../parts/table.tsx';
 import { cacheShare, groupOf, tokensRead, tokensText } from './report.ts';
+import styles from './usage.module.css';
 
 /** Maximum number of points in the drawing of a trend. If there are more days, a point is the mean of neighbouring days. */
 const mostPoints = 20;
@@ -26,59 +30,57 @@ export function UsageTable({
   const most = Math.max(...rows.map((row) => row.cost_usd), 0.000_001);
   const ofGroup = daily && Map.groupBy(daily, (row) => groupOf(row, by).key);
   return (
-    <table className="tbl rows-t" aria-label={`Cost by ${what.toLowerCase()}`}>
-      <thead>
-        <tr>
-          <th>{what}</th>
-          {by !== 'day' && <th className="w140 hide-l">Trend</th>}
-          <th className="w108 num">Requests</th>
-          <th className="w108 num">Tokens</th>
-          <th className="w108 num">From cache</th>
-          <th className={`w180 num ${by === 'day' ? '' : 'sort'}`} aria-sort={by === 'day' ? undefined : 'descending'}>
-            Cost
-          </th>
-          <th className="w200">
-            <span className="sr">Share of the largest</span>
-          </th>
-        </tr>
-      </thead>
-      <tbody>
-        {rows.map((row) => {
-          const { key, name, kind } = groupOf(row, by);
-          const share = cacheShare([row]);
-          return (
-            <tr key={key}>
-              <td>
-                <span className={key === '' || key === '?' ? 'dim' : 'md'}>{name}</span>
-                {kind !== undefined && <span className="dim">{` ${kind}`}</span>}
-              </td>
-              {by !== 'day' && (
-                <td className="hide-l">{ofGroup && <Trend rows={ofGroup.get(key) ?? []} days={days} />}</td>
+    <Table
+      bare
+      stacked
+      className={styles.rows}
+      aria-label={`Cost by ${what.toLowerCase()}`}
+      columns={[
+        { name: what },
+        ...(by === 'day' ? [] : [{ name: 'Trend', width: 140, onlyWide: true }]),
+        { name: 'Requests', width: 108, number: true },
+        { name: 'Tokens', width: 108, number: true },
+        { name: 'From cache', width: 108, number: true },
+        {
+          name: 'Cost',
+          width: 180,
+          number: true,
+          isSorted: by !== 'day',
+          className: by === 'day' ? undefined : styles.sorted,
+        },
+        { name: 'Share of the largest', width: 200, spoken: true },
+      ]}
+    >
+      {rows.map((row) => {
+        const { key, name, kind } = groupOf(row, by);
+        const share = cacheShare([row]);
+        return (
+          <tr key={key}>
+            <td>
+              {key === '' || key === '?' ? <Text tone="dim">{name}</Text> : <Text medium>{name}</Text>}
+              {kind !== undefined && <Text tone="dim">{` ${kind}`}</Text>}
+            </td>
+            {by !== 'day' && <Cell onlyWide>{ofGroup && <Trend rows={ofGroup.get(key) ?? []} days={days} />}</Cell>}
+            <Cell number>{numberText(row.requests)}</Cell>
+            <Cell number>{tokensText(tokensRead(row) + row.output_tokens)}</Cell>
+            <Cell number>{share === undefined ? '–' : `${share}%`}</Cell>
+            <Cell number medium className={styles.kept}>
+              {row.unpriced_requests > 0 && (
+                <Text tone="wait" title={`${countText(row.unpriced_requests, 'request')} without a known price`}>
+                  {row.cost_usd === 0 ? 'not known' : 'more than '}
+                </Text>
               )}
-              <td className="num">{numberText(row.requests)}</td>
-              <td className="num">{tokensText(tokensRead(row) + row.output_tokens)}</td>
-              <td className="num">{share === undefined ? '–' : `${share}%`}</td>
-              <td className="num md mk">
-                {row.unpriced_requests > 0 && (
-                  <span
-                    className="waitc"
-                    title={`${countText(row.unpriced_requests, 'request')} without a known price`}
-                  >
-                    {row.cost_usd === 0 ? 'not known' : 'more than '}
-                  </span>
-                )}
-                {(row.unpriced_requests === 0 || row.cost_usd > 0) && dollarText(row.cost_usd)}
-              </td>
-              <td>
-                <svg className="meter" viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
-                  <rect width={(row.cost_usd / most) * 100} height="6" className="f-c2" />
-                </svg>
-              </td>
-            </tr>
-          );
-        })}
-      </tbody>
-    </table>
+              {(row.unpriced_requests === 0 || row.cost_usd > 0) && dollarText(row.cost_usd)}
+            </Cell>
+            <td>
+              <svg className={chart.meter} viewBox="0 0 100 6" preserveAspectRatio="none" aria-hidden="true">
+                <rect width={(row.cost_usd / most) * 100} height="6" className={chart.ramp2} />
+              </svg>
+            </td>
+          </tr>
+        );
+      })}
+    </Table>
   );
 }
 
@@ -97,7 +99,7 @@ function Trend({ rows, days }: { rows: readonly UsageRow[]; days: readonly strin
   const path = points.map((cost, index) => `${(index * stepX).toFixed(1)} ${(18 - (cost / most) * 15).toFixed(1)}`);
   return (
     <svg width="96" height="20" viewBox="0 0 96 20" aria-hidden="true">
-      <path d={`M${path.join('L')}`} className="k-ink3" strokeWidth="1.3" />
+      <path d={`M${path.join('L')}`} className={chart.ink3Stroke} strokeWidth="1.3" />
     </svg>
   );
 }

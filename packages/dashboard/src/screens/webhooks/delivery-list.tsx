@@ -11,12 +11,15 @@ import { Link } from '@tanstack/react-router';
 import { type ReactNode, useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
 import { useDeliveries } from '../../api/stream.ts';
+import { CardBody, More, Text } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { countText } from '../../parts/format.ts';
 import { Live } from '../../parts/live.tsx';
 import { useLongList } from '../../parts/long-list.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Label, summaryOf } from './delivery.tsx';
+import styles from './webhooks.module.css';
 
 /** Filters of the list, with the names of the API. */
 export type DeliveryFilters = Pick<ListTeamDeliveriesQuery, 'webhook_uid' | 'label' | 'started'>;
@@ -115,14 +118,14 @@ export function DeliveryRows({
   });
   return (
     <>
-      <div className="card-b delivery-bar row">
+      <CardBody row className={styles.deliveryBar}>
         <Live status={status} />
         {waiting > 0 && (
-          <button type="button" className="btn sm" onClick={showWaiting}>
+          <Button small onClick={showWaiting}>
             {countText(waiting, 'new delivery', 'new deliveries')}
-          </button>
+          </Button>
         )}
-      </div>
+      </CardBody>
       {list.error && <Problem error={list.error} onRetry={() => void list.refetch()} />}
       {rows.length === 0 && !list.isPending && !list.hasNextPage && empty}
       <div ref={long.list}>
@@ -135,7 +138,8 @@ export function DeliveryRows({
                 key={delivery.delivery_id}
                 ref={long.measure}
                 data-index={index}
-                className="dl-row"
+                className={styles.deliveryRow}
+                data-part="delivery"
                 to="/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId"
                 params={{
                   factoryUid: delivery.factory_uid,
@@ -146,12 +150,14 @@ export function DeliveryRows({
                 {...(delivery.delivery_id === selected ? { 'aria-current': 'true' as const } : {})}
               >
                 <Label delivery={delivery} />
-                <span className="cut">
-                  {isOfTeam && <span className="md">{`${visibleText(delivery.webhook_name)} `}</span>}
+                <Text cut>
+                  {isOfTeam && <Text medium>{`${visibleText(delivery.webhook_name)} `}</Text>}
                   {visibleText(delivery.event ?? delivery.identity ?? delivery.delivery_id)}
-                </span>
-                <Ago time={delivery.received_at} className="dim small" />
-                <span className="sub cut">{summaryOf(delivery)}</span>
+                </Text>
+                <Ago time={delivery.received_at} tone="dim" small />
+                <Text cut className={styles.sub}>
+                  {summaryOf(delivery)}
+                </Text>
               </Link>
             )
           );
@@ -159,11 +165,11 @@ export function DeliveryRows({
         <div style={{ height: long.below }} />
       </div>
       {list.hasNextPage && (
-        <p className="more">
-          <button type="button" className="btn sm" onClick={() => void list.fetchNextPage()}>
+        <More>
+          <Button small onClick={() => void list.fetchNextPage()}>
             {rows.length === 0 ? 'Look at older deliveries' : 'Older deliveries'}
-          </button>
-        </p>
+          </Button>
+        </More>
       )}
     </>
   );

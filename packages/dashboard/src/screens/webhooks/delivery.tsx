@@ -2,18 +2,25 @@ import type { AutomationOutcome, WebhookDelivery } from '@runyard/contract/webho
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
+import { lazy, Suspense, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
-import { useAttempts } from '../../parts/attempt.ts';
-import { Checks } from '../../parts/checks.tsx';
+import { Fields, Hint, Note, P, Row, Stack, Text } from '../../parts/blocks.tsx';
+import { Checks, Verdict, VerdictHead } from '../../parts/checks.tsx';
+import { Button, ButtonLink } from '../../parts/controls.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { copyPath, JsonView, marksOf } from '../../parts/json-view.tsx';
 import { useKeys } from '../../parts/keys.ts';
+import { look } from '../../parts/look.ts';
+import { copyAsCurl } from '../../parts/more-menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import styles from './webhooks.module.css';
+
+const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 
 /** Returns a label in sentence case. */
 export const labelWord = (label: string): string => {
@@ -23,12 +30,12 @@ export const labelWord = (label: string): string => {
 
 export function Label({ delivery }: { delivery: WebhookDelivery }) {
   const isAccepted = delivery.label === 'ACCEPTED';
-  const className = isAccepted ? 'okc' : delivery.label === 'DUPLICATE' ? 'dim' : 'badc';
+  const tone = isAccepted ? 'good' : delivery.label === 'DUPLICATE' ? 'dim' : 'bad';
   return (
-    <span className={`lb ${className}`}>
+    <Text tone={tone} className={styles.label}>
       <Icon name={isAccepted ? 'check' : delivery.label === 'DUPLICATE' ? 'copy' : 'x'} small />
       {labelWord(delivery.label.replace('REJECTED_', ''))}
-    </span>
+    </Text>
   );
 }
 
@@ -55,7 +62,6 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
   const client = useClient();
   const may = useMay('member');
   const navigate = useNavigate();
-  const { error, attempt } = useAttempts();
   const { data, error: readError } = useQuery({
     queryKey: ['delivery', params.deliveryId],
     queryFn: async () => await client.getWebhookDelivery({ params }),
@@ -64,58 +70,84 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
     queryKey: ['factory', params.factoryUid, 'automations'],
     queryFn: async () => (await client.listAutomations({ params: { factoryUid: params.factoryUid } })).automations,
   });
+  const [isAsking, setAsking] = useState(false);
   const replay = async () => {
-    await attempt(async () => {
-      const answer = await client.replayWebhookDelivery({ params });
-      if ('delivery_id' in answer && typeof answer.delivery_id === 'string')
-        await navigate({
-          to: '/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId',
-          params: { ...params, deliveryId: answer.delivery_id },
-        });
-    });
+    const answer = await client.replayWebhookDelivery({ params });
+    if ('delivery_id' in answer && typeof answer.delivery_id === 'string')
+      await navigate({
+        to: '/factories/$factoryUid/webhooks/$webhookUid/deliveries/$deliveryId',
+        params: { ...params, deliveryId: answer.delivery_id },
+      });
   };
   const mayReplay = may && data?.label === 'ACCEPTED';
-  useKeys([{ key: 'r', does: 'Replay the delivery', run: () => mayReplay && void replay() }]);
+  useKeys([{ key: 'r', does: 'Replay the delivery', run: () => mayReplay && setAsking(true) }]);
   if (statusOf(readError) === 404) return <NotFound what="delivery" />;
-  if (readError) return <Problem error={readError} />;
-  if (data === undefined) return <SkeletonRows count={4} />;
+  // A later read that fails must not replace the delivery: the buttons, and the focus on them, would be lost.
+  if (data === undefined) return readError ? <Problem error={readError} /> : <SkeletonRows count={4} />;
   const nameOf = (id: string): string => automations.data?.find(({ uid }) => uid === id)?.name ?? id;
   return (
-    <div className="form">
-      <div className="row wrap">
+    <Fields>
+      <Row wrap>
         <Label delivery={data} />
-        <span className="mono cut grow">{visibleText(data.event ?? data.delivery_id)}</span>
-        <span className="dim small">{sizeText(data.size_bytes)}</span>
-        <RoleButton needs="member" disabled={!mayReplay} run={() => void replay()}>
+        <Text mono cut grow>
+          {visibleText(data.event ?? data.delivery_id)}
+        </Text>
+        <Hint>{sizeText(data.size_bytes)}</Hint>
+        <RoleButton needs="member" disabled={!mayReplay} run={() => setAsking(true)}>
           <Icon name="again" small />
-          Replay
+          Replay…
         </RoleButton>
-      </div>
-      <Problem error={error} />
-      {data.reason && <p className="note wait">{visibleText(data.reason)}</p>}
-      {data.replay_of && <p className="mut small">{`A replay of ${data.replay_of}`}</p>}
-      <section className="stack s2">
+        <Button
+          icon="copy"
+          onClick={() =>
+            copyAsCurl(`/factory/${params.factoryUid}/webhooks/${params.webhookUid}/deliveries/${params.deliveryId}`)
+          }
+        >
+          Copy as curl
+        </Button>
+      </Row>
+      {isAsking && (
+        <Suspense>
+          <ConfirmDialog
+            title="Replay the delivery?"
+            action="Replay"
+            safe="Back"
+            run={replay}
+            close={() => setAsking(false)}
+          >
+            It is a new delivery with the same payload. The automations decide about it as they are now, and may start
+            runs.
+          </ConfirmDialog>
+        </Suspense>
+      )}
+      {data.reason && (
+        <Note as="p" tone="wait">
+          {visibleText(data.reason)}
+        </Note>
+      )}
+      {data.replay_of && <P tone="muted" small>{`A replay of ${data.replay_of}`}</P>}
+      <Stack as="section" gap={2}>
         <h2>What became of it</h2>
-        {(data.automations ?? []).length === 0 && <p className="dim">{summaryOf(data)}</p>}
+        {(data.automations ?? []).length === 0 && <P tone="dim">{summaryOf(data)}</P>}
         {data.automations?.map((outcome) => (
-          <Verdict
+          <AutomationVerdict
             key={outcome.automation_id}
             outcome={outcome}
             name={nameOf(outcome.automation_id)}
             factoryUid={params.factoryUid}
           />
         ))}
-      </section>
+      </Stack>
       {data.headers && (
-        <section className="stack s2">
+        <Stack as="section" gap={2}>
           <h2>Headers</h2>
           <JsonView value={data.headers} />
-        </section>
+        </Stack>
       )}
-      <section className="stack s2">
+      <Stack as="section" gap={2}>
         <h2>Payload</h2>
         {data.payload === undefined ? (
-          <p className="dim">Not stored.</p>
+          <P tone="dim">Not stored.</P>
         ) : (
           <JsonView
             value={data.payload}
@@ -123,35 +155,43 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
             marks={marksOf((data.automations ?? []).flatMap(({ checks = [] }) => checks))}
           />
         )}
-      </section>
-    </div>
+      </Stack>
+    </Fields>
   );
 }
 
-function Verdict({ outcome, name, factoryUid }: { outcome: AutomationOutcome; name: string; factoryUid: string }) {
+function AutomationVerdict({
+  outcome,
+  name,
+  factoryUid,
+}: {
+  outcome: AutomationOutcome;
+  name: string;
+  factoryUid: string;
+}) {
   const started = outcome.run_id !== undefined;
   return (
-    <div className="verdict">
-      <div className="sum">
-        <Icon name={started ? 'check' : outcome.matched ? 'pause' : 'x'} small className={started ? 'okc' : 'dim'} />
+    <Verdict>
+      <VerdictHead>
+        <Icon name={started ? 'check' : outcome.matched ? 'pause' : 'x'} small tone={started ? 'good' : 'dim'} />
         <span>
           <Link
-            className="md"
+            className={look({ medium: true })}
             to="/factories/$factoryUid/automations/$automationUid"
             params={{ factoryUid, automationUid: outcome.automation_id }}
           >
             {visibleText(name)}
           </Link>{' '}
-          <span className="mut">{visibleText(textOf(outcome))}</span>
+          <Text tone="muted">{visibleText(textOf(outcome))}</Text>
         </span>
         {outcome.run_id && (
-          <Link className="btn sm" to="/runs/$runId" params={{ runId: outcome.run_id }}>
+          <ButtonLink small to="/runs/$runId" params={{ runId: outcome.run_id }}>
             Open run
-          </Link>
+          </ButtonLink>
         )}
-      </div>
+      </VerdictHead>
       {outcome.checks && <Checks checks={outcome.checks} />}
-    </div>
+    </Verdict>
   );
 }
 

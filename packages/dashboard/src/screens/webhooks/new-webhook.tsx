@@ -2,8 +2,9 @@ import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { signatureAlgorithms, signatureEncodings, signatureSchemeNames } from '@runyard/contract/wire/choices';
 import { useQueryClient } from '@tanstack/react-query';
 import { useId, useRef, useState } from 'react';
-import { Button } from 'react-aria-components';
 import { useClient } from '../../api/session.ts';
+import { P, Two } from '../../parts/blocks.tsx';
+import { Button, Input } from '../../parts/controls.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Dialog, SecretOnceDialog } from '../../parts/dialog.tsx';
 import { Field, Form, memberOf, type OnceHeaders, SelectField, TextField, textOf } from '../../parts/form.tsx';
@@ -54,9 +55,9 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
   if (made?.secret !== undefined)
     return (
       <SecretOnceDialog title={`The secret of ${made.name}`} value={made.secret} close={close}>
-        <p className="lab">Address</p>
+        <P medium>Address</P>
         <CommandBlock command={made.url} what="Copy address" />
-        <p className="mut">{setup}</p>
+        <P tone="muted">{setup}</P>
       </SecretOnceDialog>
     );
   if (made !== undefined)
@@ -64,16 +65,12 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
       <Dialog
         title={made.enabled ? `${made.name} is ready` : `${made.name} is off until it has a secret`}
         close={close}
-        footer={
-          <Button className="btn" onPress={close}>
-            Done
-          </Button>
-        }
+        footer={<Button onClick={close}>Done</Button>}
       >
         <CommandBlock command={made.url} what="Copy address" />
-        <p className="mut">{setup}</p>
+        <P tone="muted">{setup}</P>
         {!made.enabled && (
-          <p className="mut">To store the secret, open the webhook and choose Rotate secret. This also turns it on.</p>
+          <P tone="muted">To store the secret, open the webhook and choose Rotate secret. This also turns it on.</P>
         )}
       </Dialog>
     );
@@ -83,12 +80,10 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
       close={close}
       footer={
         <>
-          <Button className="btn" onPress={close}>
-            Back
-          </Button>
-          <button type="submit" form={form} className="btn pri" disabled={isBusy}>
+          <Button onClick={close}>Back</Button>
+          <Button type="submit" form={form} kind="primary" disabled={isBusy}>
             Create webhook
-          </button>
+          </Button>
         </>
       }
     >
@@ -96,9 +91,9 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
         <TextField label="Name" path="name" required maxLength={100} placeholder="GitHub" />
         <Field label="Sender" path="signature_scheme" hint={setup}>
           {(control) => (
-            <select
+            <Input
               {...control}
-              className="in"
+              as="select"
               value={sender}
               onChange={({ target }) => isSenderName(target.value) && setSender(target.value)}
             >
@@ -113,7 +108,7 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
                 <option value="token">as Authorization: Bearer</option>
                 <option value="url_token">in the address</option>
               </optgroup>
-            </select>
+            </Input>
           )}
         </Field>
         {sender === 'hmac' && <SignatureFields />}
@@ -121,7 +116,7 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
           label="Secret"
           path="secret"
           type="password"
-          className="mono"
+          mono
           hint={
             makesSecret
               ? 'This sender makes the secret. Paste it. If the sender needs the address first, leave it out and store it afterwards.'
@@ -136,25 +131,25 @@ export function NewWebhook({ factoryUid, close }: { factoryUid: string; close: (
 /** Asks how a sender signs. The placeholders are the defaults and examples of the API. */
 const SignatureFields = () => (
   <>
-    <div className="two">
+    <Two>
       <TextField label="Header with the signature" path="signature.header" required placeholder="X-Acme-Signature" />
       <TextField label="Text before it" path="signature.prefix" placeholder="sha256=" />
-    </div>
-    <div className="two">
+    </Two>
+    <Two>
       <SelectField label="Hash" path="signature.algorithm" options={signatureAlgorithms.map((each) => [each, each])} />
       <SelectField label="Form" path="signature.encoding" options={signatureEncodings.map((each) => [each, each])} />
-    </div>
+    </Two>
     <TextField
       label="Signed text"
       path="signature.signed"
-      className="mono"
+      mono
       placeholder="{body}"
       hint="What the sender signs, with {body}, and with {timestamp} and {id} if it signs these."
     />
-    <div className="two">
+    <Two>
       <TextField label="Header with {timestamp}" path="signature.timestamp_header" placeholder="none" />
       <TextField label="Header with {id}" path="signature.id_header" placeholder="none" />
-    </div>
+    </Two>
     <TextField label="Header with the event" path="event_header" placeholder="none" />
   </>
 );

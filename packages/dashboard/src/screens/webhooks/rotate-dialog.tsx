@@ -1,9 +1,10 @@
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { useQueryClient } from '@tanstack/react-query';
 import { useId, useState } from 'react';
-import { Button } from 'react-aria-components';
 import { failureOf } from '../../api/problem.ts';
 import { useClient } from '../../api/session.ts';
+import { Row } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { Dialog, SecretOnceDialog } from '../../parts/dialog.tsx';
 import { Form, SelectField, TextField, textOf } from '../../parts/form.tsx';
 import { showToast } from '../../parts/toast.tsx';
@@ -51,12 +52,10 @@ export function RotateDialog({
       close={close}
       footer={
         <>
-          <Button className="btn" onPress={close}>
-            Keep the secret
-          </Button>
-          <button type="submit" form={form} className="btn dan" disabled={isBusy}>
+          <Button onClick={close}>Keep the secret</Button>
+          <Button type="submit" form={form} kind="danger" disabled={isBusy}>
             Rotate
-          </button>
+          </Button>
         </>
       }
     >
@@ -65,7 +64,7 @@ export function RotateDialog({
           label="Secret of the sender"
           path="secret"
           type="password"
-          className="mono"
+          mono
           required={senders[sender].makesSecret === true}
           hint={
             senders[sender].makesSecret
@@ -83,10 +82,10 @@ export function RotateDialog({
           ]}
         />
         {!webhook.enabled && (
-          <label className="row">
+          <Row as="label">
             <input type="checkbox" name="on" defaultChecked />
             Turn the webhook on
-          </label>
+          </Row>
         )}
       </Form>
     </Dialog>

@@ -2,8 +2,9 @@ import type { SimulateDeliveryResponse } from '@runyard/contract/webhooks/simula
 import type { WebhookDelivery } from '@runyard/contract/webhooks/webhooks';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useId, useState } from 'react';
-import { Button } from 'react-aria-components';
 import { useClient } from '../../api/session.ts';
+import { Hint, Note, P, Stack } from '../../parts/blocks.tsx';
+import { Button, Input } from '../../parts/controls.tsx';
 import { Dialog } from '../../parts/dialog.tsx';
 import { Field, Form, Select, TextField, textOf } from '../../parts/form.tsx';
 import { samples } from './samples.ts';
@@ -63,13 +64,11 @@ export function SimulateDialog({
       close={close}
       footer={
         <>
-          <span className="hint grow">Starts and stores nothing.</span>
-          <Button className="btn" onPress={close}>
-            Close
-          </Button>
-          <button type="submit" form={form} className="btn pri">
+          <Hint grow>Starts and stores nothing.</Hint>
+          <Button onClick={close}>Close</Button>
+          <Button type="submit" form={form} kind="primary">
             Simulate
-          </button>
+          </Button>
         </>
       }
     >
@@ -102,9 +101,10 @@ export function SimulateDialog({
             />
             <Field label="Payload" path="payload">
               {(control) => (
-                <textarea
+                <Input
                   {...control}
-                  className="in mono"
+                  as="textarea"
+                  mono
                   rows={9}
                   spellCheck={false}
                   value={text}
@@ -125,12 +125,16 @@ export function SimulateDialog({
 
 function Result({ result }: { result: SimulateDeliveryResponse }) {
   return (
-    <section className="stack s2" aria-label="Result" role="status">
-      {!result.would_accept && <p className="note wait">The webhook is off: its sender would get 404.</p>}
-      {result.automations.length === 0 && <p className="dim">No automation selects this webhook.</p>}
+    <Stack as="section" gap={2} aria-label="Result" role="status">
+      {!result.would_accept && (
+        <Note as="p" tone="wait">
+          The webhook is off: its sender would get 404.
+        </Note>
+      )}
+      {result.automations.length === 0 && <P tone="dim">No automation selects this webhook.</P>}
       {result.automations.map((start) => (
         <Simulated key={start.automation_id} start={start} />
       ))}
-    </section>
+    </Stack>
   );
 }

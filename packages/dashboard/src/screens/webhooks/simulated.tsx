@@ -1,6 +1,7 @@
 import type { SimulatedStart } from '@runyard/contract/webhooks/simulations';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { Checks } from '../../parts/checks.tsx';
+import { CardBody, Text } from '../../parts/blocks.tsx';
+import { Checks, Verdict, VerdictHead } from '../../parts/checks.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { JsonView } from '../../parts/json-view.tsx';
 
@@ -8,12 +9,12 @@ import { JsonView } from '../../parts/json-view.tsx';
 export function Simulated({ start }: { start: SimulatedStart }) {
   const { name, matched, would_start: starts, reason, refusals = [], checks, run } = start;
   return (
-    <div className="verdict">
-      <div className="sum">
-        <Icon name={starts ? 'check' : matched ? 'pause' : 'x'} small className={starts ? 'okc' : 'dim'} />
+    <Verdict>
+      <VerdictHead>
+        <Icon name={starts ? 'check' : matched ? 'pause' : 'x'} small tone={starts ? 'good' : 'dim'} />
         <span>
-          <span className="md">{visibleText(name)}</span>{' '}
-          <span className="mut">
+          <Text medium>{visibleText(name)}</Text>{' '}
+          <Text tone="muted">
             {starts
               ? 'would start a run'
               : matched
@@ -21,16 +22,18 @@ export function Simulated({ start }: { start: SimulatedStart }) {
                 : checks === undefined
                   ? visibleText(reason ?? 'does not match')
                   : 'does not match'}
-          </span>
+          </Text>
         </span>
-      </div>
+      </VerdictHead>
       {checks && <Checks checks={checks} />}
       {run && (
-        <details className="card-b">
-          <summary className="dim small">The run</summary>
+        <CardBody as="details">
+          <Text as="summary" tone="dim" small>
+            The run
+          </Text>
           <JsonView value={run} />
-        </details>
+        </CardBody>
       )}
-    </div>
+    </Verdict>
   );
 }

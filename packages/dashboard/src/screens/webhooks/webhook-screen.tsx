@@ -2,15 +2,16 @@ import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
-import { lazy, Suspense, useRef, useState } from 'react';
-import { statusOf } from '../../api/problem.ts';
+import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
 import { useClient, useMay } from '../../api/session.ts';
-import { NotFound } from '../../frame/not-found.tsx';
+import { DetailPage } from '../../frame/detail-page.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
+import { Badge, Row, Split, Tabs, Text } from '../../parts/blocks.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
-import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { Empty } from '../../parts/empty.tsx';
 import { useKeys } from '../../parts/keys.ts';
+import { look } from '../../parts/look.ts';
 import { MoreMenu } from '../../parts/more-menu.tsx';
 import { type Change, useOptimistic } from '../../parts/optimistic.ts';
 import { Problem } from '../../parts/problem.tsx';
@@ -18,6 +19,7 @@ import { RoleButton } from '../../parts/role-button.tsx';
 import { Delivery, labelWord } from './delivery.tsx';
 import { DeliveryRows, useDeliveryList } from './delivery-list.tsx';
 import { senderOf, senders } from './senders.ts';
+import styles from './webhooks.module.css';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 const RenameDialog = lazy(async () => ({ default: (await import('./rename-dialog.tsx')).RenameDialog }));
@@ -29,47 +31,110 @@ const labels = ['ACCEPTED', 'DUPLICATE', 'REJECTED_AUTH', 'REJECTED_INVALID_JSON
 
 /** Shows a webhook and its deliveries. For each delivery, shows whether it started a run, and the reason if it did not. */
 export function WebhookScreen() {
-  const { factoryUid = '', webhookUid = '', deliveryId } = useParams({ strict: false });
-  const label = oneOf(useSearch({ strict: false, select: (search) => search.label }));
+  const { factoryUid = '', webhookUid = '' } = useParams({ strict: false });
   const client = useClient();
-  const may = useMay('member');
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  const [open, setOpen] = useState<'delete' | 'rename' | 'rotate' | 'simulate' | undefined>();
-  const changed = useOptimistic();
-  const params = { factoryUid, webhookUid };
   const webhook = useQuery({
     queryKey: ['webhook', webhookUid],
-    queryFn: async () => await client.getWebhook({ params }),
+    queryFn: async () => await client.getWebhook({ params: { factoryUid, webhookUid } }),
   });
-  const wanted = labels.find((each) => each === label);
-  const filters = { webhook_uid: webhookUid, ...(wanted ? { label: wanted } : {}) };
-  const deliveries = useDeliveryList(filters, deliveryId !== undefined);
-  const first = useRef<string>(undefined);
-  useKeys([{ key: 't', does: 'Simulate a delivery', run: () => may && setOpen('simulate') }]);
   const crumbs = (
-    <Link to="/factories/$factoryUid" params={{ factoryUid }} className="hide-m">
+    <Link to="/factories/$factoryUid" params={{ factoryUid }} className={look({ notNarrow: true })}>
       Factory
     </Link>
   );
-  if (statusOf(webhook.error) === 404)
-    return (
-      <Page title="Webhook" crumbs={crumbs}>
-        <NotFound what="webhook" />
-      </Page>
-    );
-  if (webhook.data === undefined)
-    return (
-      <Page title="Webhook" crumbs={crumbs}>
-        {webhook.error ? <Problem error={webhook.error} /> : <SkeletonRows />}
-      </Page>
-    );
+  return (
+    <DetailPage what="webhook" crumbs={crumbs} query={webhook}>
+      {(data) => <WebhookPage key={webhookUid} webhook={data} factoryUid={factoryUid} crumbs={crumbs} />}
+    </DetailPage>
+  );
+}
+
+type Opened = 'delete' | 'rename' | 'rotate' | 'simulate' | undefined;
+
+function WebhookPage({ webhook, factoryUid, crumbs }: { webhook: Webhook; factoryUid: string; crumbs: ReactNode }) {
+  const { enabled, name, uid } = webhook;
+  const params = { factoryUid, webhookUid: uid };
+  const { deliveryId } = useParams({ strict: false });
+  const label = oneOf(useSearch({ strict: false, select: (search) => search.label }));
+  const wanted = labels.find((each) => each === label);
+  const may = useMay('member');
+  const [open, setOpen] = useState<Opened>();
+  const { error, toggle, rename } = useChanges(webhook, factoryUid);
+  const filters = { webhook_uid: uid, ...(wanted ? { label: wanted } : {}) };
+  const deliveries = useDeliveryList(filters, deliveryId !== undefined);
   // Remember the first delivery that was shown, so that a new delivery does not replace it.
+  const first = useRef<string>(undefined);
   first.current ??= deliveries.rows[0]?.delivery_id;
   const selected = deliveryId ?? first.current;
-  const { enabled, name } = webhook.data;
+  useKeys([{ key: 't', does: 'Simulate a delivery', run: () => may && setOpen('simulate') }]);
+  const close = () => setOpen(undefined);
+  return (
+    <Page
+      title={name}
+      crumbs={crumbs}
+      actions={
+        <>
+          <RoleButton needs="member" run={() => void toggle()}>
+            {enabled ? 'Disable' : 'Enable'}
+          </RoleButton>
+          <RoleButton needs="member" run={() => setOpen('simulate')}>
+            Simulate…
+          </RoleButton>
+          <RoleButton needs="member" run={() => setOpen('rotate')}>
+            Rotate secret…
+          </RoleButton>
+          <RoleButton needs="member" kind="danger" run={() => setOpen('delete')}>
+            Delete…
+          </RoleButton>
+          <MoreMenu
+            path={`/factory/${factoryUid}/webhooks/${uid}`}
+            entries={[{ label: 'Rename…', run: () => setOpen('rename'), disabled: !may && 'needs the role member' }]}
+          />
+        </>
+      }
+    >
+      <Split list>
+        <div className={styles.deliveries}>
+          <Head webhook={webhook} />
+          <Problem error={error} />
+          <OutcomeTabs wanted={wanted} />
+          <DeliveryRows
+            deliveries={deliveries}
+            selected={selected}
+            search={wanted ? { label: wanted } : {}}
+            empty={
+              <Empty title="No delivery has arrived yet" command={sampleRequest(webhook)}>
+                {`${senders[senderOf(webhook)].setup} A first event, such as that of the sender's test button, appears here at once.`}
+              </Empty>
+            }
+          />
+        </div>
+        <div>{selected !== undefined && <Delivery key={selected} params={{ ...params, deliveryId: selected }} />}</div>
+      </Split>
+      <Suspense>
+        {open === 'simulate' && (
+          <SimulateDialog
+            params={params}
+            scheme={webhook.signature_scheme}
+            deliveries={deliveries.rows.filter(({ label: each }) => each === 'ACCEPTED').slice(0, 20)}
+            close={close}
+          />
+        )}
+        {open === 'rename' && <RenameDialog name={name} rename={rename} close={close} />}
+        {open === 'rotate' && <RotateDialog webhook={webhook} params={params} close={close} />}
+        {open === 'delete' && <DeleteDialog name={name} params={params} close={close} />}
+      </Suspense>
+    </Page>
+  );
+}
+
+/** Returns functions that change a webhook. The page shows the change at once. */
+function useChanges({ uid, enabled, name }: Webhook, factoryUid: string) {
+  const client = useClient();
+  const params = { factoryUid, webhookUid: uid };
+  const changed = useOptimistic();
   const change = <Value,>(wanted: Pick<Change<Webhook, Value>, 'from' | 'to' | 'put' | 'send' | 'says'>) =>
-    changed.change({ queryKey: ['webhook', webhookUid], alsoReads: [['factory', factoryUid]], ...wanted });
+    changed.change({ queryKey: ['webhook', uid], alsoReads: [['factory', factoryUid]], ...wanted });
   const toggle = () =>
     change({
       from: enabled,
@@ -86,96 +151,51 @@ export function WebhookScreen() {
       send: (text) => client.updateWebhook({ params, body: { name: text } }),
       says: `Renamed to ${to}`,
     });
+  return { error: changed.error, toggle, rename };
+}
+
+function OutcomeTabs({ wanted }: { wanted: (typeof labels)[number] | undefined }) {
+  const current = (label: typeof wanted) => (wanted === label ? 'page' : undefined);
   return (
-    <Page
-      title={name}
-      crumbs={crumbs}
-      actions={
-        <>
-          <RoleButton needs="member" run={() => void toggle()}>
-            {enabled ? 'Disable' : 'Enable'}
-          </RoleButton>
-          <RoleButton needs="member" run={() => setOpen('simulate')}>
-            Simulate…
-          </RoleButton>
-          <RoleButton needs="member" run={() => setOpen('rotate')}>
-            Rotate secret…
-          </RoleButton>
-          <RoleButton needs="member" className="btn dan" run={() => setOpen('delete')}>
-            Delete…
-          </RoleButton>
-          <MoreMenu
-            path={`/factory/${factoryUid}/webhooks/${webhook.data.uid}`}
-            entries={[{ label: 'Rename…', run: () => setOpen('rename'), disabled: !may && 'needs the role member' }]}
-          />
-        </>
-      }
+    <Tabs aria-label="Outcomes">
+      <Link to="." search={{}} activeOptions={{ exact: true }} aria-current={current(undefined)}>
+        All
+      </Link>
+      {labels.slice(0, 3).map((each) => (
+        <Link key={each} to="." search={{ label: each }} activeOptions={{ exact: true }} aria-current={current(each)}>
+          {labelWord(each)}
+        </Link>
+      ))}
+    </Tabs>
+  );
+}
+
+function DeleteDialog({
+  name,
+  params,
+  close,
+}: {
+  name: string;
+  params: { factoryUid: string; webhookUid: string };
+  close: () => void;
+}) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
+  const { factoryUid } = params;
+  return (
+    <ConfirmDialog
+      title={`Delete ${name}?`}
+      action="Delete the webhook"
+      run={async () => {
+        await client.deleteWebhook({ params });
+        await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
+        await navigate({ to: '/factories/$factoryUid', params: { factoryUid } });
+      }}
+      close={close}
     >
-      <div className="split l">
-        <div>
-          <Head webhook={webhook.data} />
-          <Problem error={changed.error} />
-          <nav className="tabs" aria-label="Outcomes">
-            <Link
-              to="."
-              search={{}}
-              activeOptions={{ exact: true }}
-              aria-current={wanted === undefined ? 'page' : undefined}
-            >
-              All
-            </Link>
-            {labels.slice(0, 3).map((each) => (
-              <Link
-                key={each}
-                to="."
-                search={{ label: each }}
-                activeOptions={{ exact: true }}
-                aria-current={wanted === each ? 'page' : undefined}
-              >
-                {labelWord(each)}
-              </Link>
-            ))}
-          </nav>
-          <DeliveryRows
-            deliveries={deliveries}
-            selected={selected}
-            search={wanted ? { label: wanted } : {}}
-            empty={
-              <Empty title="No delivery has arrived yet" command={sampleRequest(webhook.data)}>
-                {`${senders[senderOf(webhook.data)].setup} A first event, such as that of the sender's test button, appears here at once.`}
-              </Empty>
-            }
-          />
-        </div>
-        <div>{selected !== undefined && <Delivery key={selected} params={{ ...params, deliveryId: selected }} />}</div>
-      </div>
-      <Suspense>
-        {open === 'simulate' && (
-          <SimulateDialog
-            params={params}
-            scheme={webhook.data.signature_scheme}
-            deliveries={deliveries.rows.filter(({ label: each }) => each === 'ACCEPTED').slice(0, 20)}
-            close={() => setOpen(undefined)}
-          />
-        )}
-        {open === 'rename' && <RenameDialog name={name} rename={rename} close={() => setOpen(undefined)} />}
-        {open === 'rotate' && <RotateDialog webhook={webhook.data} params={params} close={() => setOpen(undefined)} />}
-        {open === 'delete' && (
-          <ConfirmDialog
-            title={`Delete ${name}?`}
-            action="Delete the webhook"
-            run={async () => {
-              await client.deleteWebhook({ params });
-              await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
-              await navigate({ to: '/factories/$factoryUid', params: { factoryUid } });
-            }}
-            close={() => setOpen(undefined)}
-          >
-            Senders get 404 at once. Its deliveries are deleted; runs that they started stay.
-          </ConfirmDialog>
-        )}
-      </Suspense>
-    </Page>
+      Senders get 404 at once. Its deliveries are deleted; runs that they started stay.
+    </ConfirmDialog>
   );
 }
 
@@ -190,12 +210,16 @@ const sampleRequest = ({ url, auth_mode: mode }: Webhook): string =>
 
 function Head({ webhook }: { webhook: Webhook }) {
   return (
-    <div className="head">
-      <div className="row wrap">
-        <span className="tag">{webhook.signature_scheme ?? webhook.auth_mode.replaceAll('_', ' ')}</span>
-        {webhook.enabled ? <span className="tag ok">on</span> : <span className="tag bad">off</span>}
-        {webhook.disabled_reason && <span className="badc small">{visibleText(webhook.disabled_reason)}</span>}
-      </div>
+    <div className={styles.webhookHead}>
+      <Row wrap>
+        <Badge>{webhook.signature_scheme ?? webhook.auth_mode.replaceAll('_', ' ')}</Badge>
+        {webhook.enabled ? <Badge tone="good">on</Badge> : <Badge tone="bad">off</Badge>}
+        {webhook.disabled_reason && (
+          <Text tone="bad" small>
+            {visibleText(webhook.disabled_reason)}
+          </Text>
+        )}
+      </Row>
       <CommandBlock command={webhook.url} what="Copy address" />
     </div>
   );

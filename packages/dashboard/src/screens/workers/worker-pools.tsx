@@ -5,10 +5,12 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { useIdentities, useMembers } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
+import { P, Row, Stack, Text } from '../../parts/blocks.tsx';
 import { SelectField } from '../../parts/form.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf, Person } from '../../parts/person.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 
 const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
@@ -29,35 +31,31 @@ export function WorkerPools() {
   const refresh = async () => await queries.invalidateQueries({ queryKey: key });
   const close = () => setOpen(undefined);
   return (
-    <section className="stack s2" aria-label="Pools">
+    <Stack as="section" gap={2} aria-label="Pools">
       <h2>Pools</h2>
-      <p className="mut">
+      <P tone="muted">
         The first worker that connects under a name makes the pool of that name. Its owner lets the keys of others
         connect too: they get the runs of the pool, with their tokens and secrets.
-      </p>
+      </P>
       <Loaded query={pools} rows={2}>
         {(list) =>
           list.length === 0 ? (
-            <p className="dim">None.</p>
+            <P tone="dim">None.</P>
           ) : (
-            <div className="card">
-              <table className="tbl in-card" aria-label="Pools of workers">
-                <thead>
-                  <tr>
-                    <th>Pool</th>
-                    <th className="w230">Owner</th>
-                    <th className="w280">Others who connect</th>
-                    <th className="w108">Made</th>
-                    <th className="w200" aria-label="Actions" />
-                  </tr>
-                </thead>
-                <tbody>
-                  {list.map((pool) => (
-                    <Pool key={pool.name} pool={pool} open={setOpen} />
-                  ))}
-                </tbody>
-              </table>
-            </div>
+            <Table
+              aria-label="Pools of workers"
+              columns={[
+                { name: 'Pool' },
+                { name: 'Owner', width: 230 },
+                { name: 'Others who connect', width: 280 },
+                { name: 'Made', width: 108 },
+                { name: 'Actions', width: 200, spoken: true },
+              ]}
+            >
+              {list.map((pool) => (
+                <Pool key={pool.name} pool={pool} open={setOpen} />
+              ))}
+            </Table>
           )
         }
       </Loaded>
@@ -92,7 +90,7 @@ export function WorkerPools() {
           </ConfirmDialog>
         )}
       </Suspense>
-    </section>
+    </Stack>
   );
 }
 
@@ -104,39 +102,42 @@ function Pool({ pool, open }: { pool: WorkerPool; open: (open: Open) => void }) 
   const name = visibleText(pool.name);
   return (
     <tr>
-      <td className="md">{name}</td>
+      <Cell medium>{name}</Cell>
       <td>
         <Person profile={pool.owner} />
       </td>
       <td>
         {pool.connectors.length === 0 ? (
-          <span className="dim">nobody</span>
+          <Text tone="dim">nobody</Text>
         ) : (
-          <span className="whole-value">
+          <Text whole>
             {pool.connectors.map(({ principal }) => (
-              <span className="row" key={principal.uid}>
-                <span className="grow cut">{nameOf(principal)}</span>
+              <Row as="span" key={principal.uid}>
+                <Text grow cut>
+                  {nameOf(principal)}
+                </Text>
                 <RoleButton
                   needs={needs}
-                  className="btn ghost sm"
+                  kind="ghost"
+                  small
                   label={`End the right of ${nameOf(principal)} to connect to ${name}`}
                   run={() => open({ kind: 'deny', pool, principal })}
                 >
                   End…
                 </RoleButton>
-              </span>
+              </Row>
             ))}
-          </span>
+          </Text>
         )}
       </td>
       <td>
         <Ago time={pool.created_at} />
       </td>
       <td>
-        <span className="row">
+        <Row as="span">
           <RoleButton
             needs={needs}
-            className="btn sm"
+            small
             label={`Allow somebody to connect to ${name}`}
             run={() => open({ kind: 'allow', pool })}
           >
@@ -144,13 +145,14 @@ function Pool({ pool, open }: { pool: WorkerPool; open: (open: Open) => void }) 
           </RoleButton>
           <RoleButton
             needs={needs}
-            className="btn sm dan"
+            kind="danger"
+            small
             label={`Delete the pool ${name}`}
             run={() => open({ kind: 'delete', pool })}
           >
             Delete…
           </RoleButton>
-        </span>
+        </Row>
       </td>
     </tr>
   );

@@ -1,8 +1,11 @@
 import { visibleText } from '@runyard/contract/wire/visible';
 import type { ConnectedWorker, WorkerConnection } from '@runyard/contract/workers/workers';
 import { Fragment, useId, useState } from 'react';
+import { Badge, Dot, Facts, P, Row, Text } from '../../parts/blocks.tsx';
+import { Button } from '../../parts/controls.tsx';
 import { countText, numberText, sizeText } from '../../parts/format.ts';
 import { Meter } from '../../parts/meter.tsx';
+import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 
 /**
@@ -15,44 +18,51 @@ const littleBytes = 2 * 1024 ** 3;
 /** Lists the connections of workers, grouped by the name of the worker. */
 export function WorkerTable({ label, workers }: { label: string; workers: readonly ConnectedWorker[] }) {
   return (
-    <div className="card">
-      <table className="tbl in-card" aria-label={label}>
-        <thead>
-          <tr>
-            <th>Worker</th>
-            <th className="w200">Isolation</th>
-            <th className="w140">Slots in use</th>
-            <th className="w108">Free disk</th>
-            <th className="w92">Version</th>
-            <th className="w108">Connected</th>
-          </tr>
-        </thead>
-        {workers.map((worker) => (
-          <tbody key={worker.worker_host}>
-            {worker.connections.map((connection, index) => (
-              <Row
-                // A connection has no id in this list, so the key is the time of connecting and the position.
-                key={`${connection.connected_at} ${index}`}
-                name={worker.worker_host}
-                connection={connection}
-                isFirst={index === 0}
-              />
-            ))}
-            {worker.connection_count > worker.connections.length && (
-              <tr>
-                <td colSpan={6} className="dim">
-                  {`and ${countText(worker.connection_count - worker.connections.length, 'connection')} more`}
-                </td>
-              </tr>
-            )}
-          </tbody>
-        ))}
-      </table>
-    </div>
+    <Table
+      aria-label={label}
+      grouped
+      columns={[
+        { name: 'Worker' },
+        { name: 'Isolation', width: 200 },
+        { name: 'Slots in use', width: 140 },
+        { name: 'Free disk', width: 108 },
+        { name: 'Version', width: 92 },
+        { name: 'Connected', width: 108 },
+      ]}
+    >
+      {workers.map((worker) => (
+        <tbody key={worker.worker_host}>
+          {worker.connections.map((connection, index) => (
+            <ConnectionRows
+              // A connection has no id in this list, so the key is the time of connecting and the position.
+              key={`${connection.connected_at} ${index}`}
+              name={worker.worker_host}
+              connection={connection}
+              isFirst={index === 0}
+            />
+          ))}
+          {worker.connection_count > worker.connections.length && (
+            <tr>
+              <Cell colSpan={6} tone="dim">
+                {`and ${countText(worker.connection_count - worker.connections.length, 'connection')} more`}
+              </Cell>
+            </tr>
+          )}
+        </tbody>
+      ))}
+    </Table>
   );
 }
 
-function Row({ name, connection, isFirst }: { name: string; connection: WorkerConnection; isFirst: boolean }) {
+function ConnectionRows({
+  name,
+  connection,
+  isFirst,
+}: {
+  name: string;
+  connection: WorkerConnection;
+  isFirst: boolean;
+}) {
   const {
     backend,
     features,
@@ -68,34 +78,36 @@ function Row({ name, connection, isFirst }: { name: string; connection: WorkerCo
   return (
     <Fragment>
       <tr>
-        <td className="md">
-          <span className="row">
-            <span className={`dot ${problem ? 'bad' : draining ? 'off' : 'ok'}`} aria-hidden="true" />
-            <span className={`cut ${isFirst ? '' : 'dim'}`}>{visibleText(name)}</span>
+        <Cell medium>
+          <Row as="span">
+            <Dot tone={problem ? 'bad' : draining ? 'off' : 'good'} />
+            <Text tone={isFirst ? undefined : 'dim'} cut>
+              {visibleText(name)}
+            </Text>
             {draining && (
-              <span className="tag wait" title="It takes no new runs, and ends with its last one">
+              <Badge tone="wait" title="It takes no new runs, and ends with its last one">
                 draining
-              </span>
+              </Badge>
             )}
-            {problem && <span className="tag bad">takes no runs</span>}
-          </span>
-          {problem && <p className="dim">{visibleText(problem)}</p>}
-        </td>
+            {problem && <Badge tone="bad">takes no runs</Badge>}
+          </Row>
+          {problem && <P tone="dim">{visibleText(problem)}</P>}
+        </Cell>
         <td>
-          <span className="row">
+          <Row as="span">
             <Backend backend={backend} />
             {backend !== undefined && features.length + missing.length > 0 && (
-              <button
-                type="button"
-                className="btn ghost sm"
+              <Button
+                kind="ghost"
+                small
                 aria-expanded={isOpen}
                 aria-controls={details}
                 onClick={() => setOpen(!isOpen)}
               >
                 {missing.length === 0 ? 'all features' : `${missing.length} missing`}
-              </button>
+              </Button>
             )}
-          </span>
+          </Row>
         </td>
         <td>
           <Slots {...slots} />
@@ -103,7 +115,7 @@ function Row({ name, connection, isFirst }: { name: string; connection: WorkerCo
         <td>
           <Disk disk={connection.disk} />
         </td>
-        <td>{version === undefined ? <span className="dim">not known</span> : visibleText(version)}</td>
+        <td>{version === undefined ? <Text tone="dim">not known</Text> : visibleText(version)}</td>
         <td>
           <Ago time={connectedAt} />
         </td>
@@ -111,12 +123,12 @@ function Row({ name, connection, isFirst }: { name: string; connection: WorkerCo
       {isOpen && (
         <tr id={details}>
           <td colSpan={6}>
-            <dl className="kv far whole-value">
+            <Facts far whole>
               <dt>Holds</dt>
               <dd>{features.length === 0 ? 'nothing' : features.map(visibleText).join(', ')}</dd>
               {missing.map(({ feature, reason }) => (
                 <Fragment key={feature}>
-                  <dt className="waitc">{`no ${visibleText(feature)}`}</dt>
+                  <Text as="dt" tone="wait">{`no ${visibleText(feature)}`}</Text>
                   <dd>{visibleText(reason)}</dd>
                 </Fragment>
               ))}
@@ -124,7 +136,7 @@ function Row({ name, connection, isFirst }: { name: string; connection: WorkerCo
               <dd>
                 <Ago time={connection.last_seen_at} />
               </dd>
-            </dl>
+            </Facts>
           </td>
         </tr>
       )}
@@ -133,30 +145,30 @@ function Row({ name, connection, isFirst }: { name: string; connection: WorkerCo
 }
 
 function Backend({ backend }: { backend: string | undefined }) {
-  if (backend === undefined) return <span className="dim">not known</span>;
-  if (backend === 'none') return <span className="tag bad">no isolation</span>;
+  if (backend === undefined) return <Text tone="dim">not known</Text>;
+  if (backend === 'none') return <Badge tone="bad">no isolation</Badge>;
   return <span>{visibleText(backend)}</span>;
 }
 
 function Slots({ used, total }: WorkerConnection['slots']) {
   if (total === undefined) return <span>{`${numberText(used)} in use`}</span>;
   return (
-    <span className="row">
-      <span className="w56">
+    <Row as="span">
+      <Text style={{ width: 56 }}>
         <Meter value={used} of={total} label="of the slots are in use" />
-      </span>
+      </Text>
       {`${numberText(used)} of ${numberText(total)}`}
-    </span>
+    </Row>
   );
 }
 
 function Disk({ disk }: { disk: WorkerConnection['disk'] }) {
-  if (disk === undefined) return <span className="dim">not known</span>;
+  if (disk === undefined) return <Text tone="dim">not known</Text>;
   const isLittle = disk.free_bytes < littleBytes || disk.free_bytes < littleShare * disk.total_bytes;
   return (
-    <span className={isLittle ? 'badc' : ''} title={`of ${sizeText(disk.total_bytes)}`}>
+    <Text tone={isLittle ? 'bad' : undefined} title={`of ${sizeText(disk.total_bytes)}`}>
       {sizeText(disk.free_bytes)}
       {isLittle && ', little'}
-    </span>
+    </Text>
   );
 }

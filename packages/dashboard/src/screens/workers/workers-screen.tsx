@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
-import { Link } from '@tanstack/react-router';
 import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
+import { Content, P, Stack, TextLink } from '../../parts/blocks.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
@@ -21,17 +21,17 @@ export function WorkersScreen() {
   });
   return (
     <Page title="Workers">
-      <div className="wide">
+      <Content>
         <Loaded query={connected} rows={3}>
           {({ workers, hosted_workers: hosted }) => (
             <>
-              <section className="stack s2" aria-label="Workers of the service">
+              <Stack as="section" gap={2} aria-label="Workers of the service">
                 <h2>Workers of the service</h2>
-                <p className="mut">
+                <P tone="muted">
                   They take the runs of all teams that name no worker.
                   {hosted === undefined &&
                     ' Only the operator of the service sees these workers. Each run shows the level of its own sandbox.'}
-                </p>
+                </P>
                 {hosted?.length === 0 && (
                   <Empty title="No worker of the service is connected" command="bin/runyard worker">
                     Runs that name no worker wait until one connects.
@@ -40,34 +40,34 @@ export function WorkersScreen() {
                 {hosted !== undefined && hosted.length > 0 && (
                   <WorkerTable label="Workers of the service" workers={hosted} />
                 )}
-              </section>
-              <section className="stack s2" aria-label="Workers of the team">
+              </Stack>
+              <Stack as="section" gap={2} aria-label="Workers of the team">
                 <h2>Workers of the team</h2>
-                <p className="mut">On machines of the team. They take the runs whose worker_host is their name.</p>
+                <P tone="muted">On machines of the team. They take the runs whose worker_host is their name.</P>
                 {workers.length === 0 ? (
-                  <p className="dim">None is connected.</p>
+                  <P tone="dim">None is connected.</P>
                 ) : (
                   <WorkerTable label="Workers of the team" workers={workers} />
                 )}
-              </section>
+              </Stack>
             </>
           )}
         </Loaded>
         <WorkerPools />
-        <section className="stack s2">
+        <Stack as="section" gap={2}>
           <h2>Connect one</h2>
-          <p className="mut">
+          <P tone="muted">
             With a key of this team (
-            <Link className="link" to="/settings/$tab" params={{ tab: 'keys' }}>
+            <TextLink to="/settings/$tab" params={{ tab: 'keys' }}>
               Keys
-            </Link>
+            </TextLink>
             ), on a machine that reaches this address:
-          </p>
+          </P>
           <CommandBlock
             command={`RUNYARD_API_KEY=… RUNYARD_WORKER_NAME=build-1 RUNYARD_BASE_URL=${location.origin} bin/runyard worker`}
           />
-        </section>
-      </div>
+        </Stack>
+      </Content>
     </Page>
   );
 }

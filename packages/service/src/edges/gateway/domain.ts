@@ -8,7 +8,7 @@ import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { readApprovalRules, waitForApproval } from '../../runs/executions/held-actions/held-actions.ts';
 import { readAliveInstances } from '../../runs/executions/lease/heartbeat.ts';
-import { isPlanning } from '../../runs/executions/plan-mode.ts';
+import { whyRepositoriesStay } from '../../runs/executions/plan-mode.ts';
 import { noteClones } from '../../runs/executions/run-tokens/personal-clones.ts';
 import { readCodeHostUser } from '../../runs/executions/run-tokens/present-rights.ts';
 import { authenticateWorkingRunToken } from '../../runs/executions/run-tokens/sessions.ts';
@@ -34,8 +34,9 @@ import type { Edge } from '../edge.ts';
 import { registerGitGateway } from './git/git.ts';
 import { registerMcpGateway } from './mcp/mcp.ts';
 import type { AdmitModelRequest } from './models/admission.ts';
+import { probeProvider } from './models/ask-provider.ts';
 import { type GatewayLog, registerGateway } from './models/gateway.ts';
-import { openModelHealth, probeProvider } from './models/model-health.ts';
+import { openModelHealth } from './models/model-health.ts';
 import type { ModelRouting } from './models/route-request.ts';
 
 interface GatewayDomainDeps {
@@ -139,7 +140,7 @@ export const gatewayDomain = (deps: GatewayDomainDeps): Edge => {
             return heldPushOf(rules, { repository, commands: [] }) !== undefined;
           },
           recordUpload: (session, repository, object) => recordUpload(db, session, repository, object),
-          isPlanning: (executionId) => isPlanning(db, executionId),
+          whyRepositoriesStay: (executionId) => whyRepositoriesStay(db, executionId),
           isAtWork: async ({ token }) => (await authenticateRunToken(token)) !== null,
           end: (session, push, numbers, report) => endPush(deps.executionDeps, session, push, numbers, report),
         },

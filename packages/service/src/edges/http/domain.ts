@@ -1,12 +1,10 @@
 import type { FastifyInstance } from 'fastify';
 import type { Edge } from '../edge.ts';
-import { registerHarnessArtifactRoutes } from './agent/harness-artifacts.ts';
-import { registerHarnessMemoryRoutes, registerHarnessWorkspaceRoutes } from './agent/kept-state.ts';
 import { registerBrowserSessionRoutes } from './api/browser-sessions.ts';
 import { registerFactoryFileSchemas, registerOpenApiDocument } from './api/documents.ts';
 import { registerBlobRoutes, registerWebhookPayloadRoutes } from './api/downloads.ts';
 import { registerLiveRoutes } from './api/live.ts';
-import { registerAttachmentRoutes, registerHarnessSnapshotRoutes } from './api/uploads.ts';
+import { registerFileRoutes } from './files.ts';
 import { registerIngress } from './ingress/webhooks.ts';
 import { registerPages } from './pages/pages.ts';
 import type { ServiceDeps } from './server/deps.ts';
@@ -17,15 +15,11 @@ export const httpDomain = (deps: ServiceDeps): Edge => ({
   endpoints: async (app: FastifyInstance) => {
     registerOpenApiDocument(app, deps);
     registerFactoryFileSchemas(app);
-    registerAttachmentRoutes(app, deps);
     await registerPages(app, deps);
     registerBrowserSessionRoutes(app, deps);
     registerBlobRoutes(app, deps);
     registerWebhookPayloadRoutes(app, deps);
-    registerHarnessArtifactRoutes(app, deps);
-    registerHarnessWorkspaceRoutes(app, deps);
-    registerHarnessSnapshotRoutes(app, deps);
-    registerHarnessMemoryRoutes(app, deps);
+    registerFileRoutes(app, deps);
     await registerLiveRoutes(app, deps);
     // If the ingress has a separate port, another app serves the ingress.
     if (deps.settings.RUNYARD_WEBHOOK_PORT === undefined) registerIngress(app, deps);

@@ -54,8 +54,8 @@ export function makeMetricsServer(metrics: Metrics, token: string | undefined): 
       response.writeHead(status, { ...common, ...headers }).end(text);
     };
     request.resume();
-    if (request.url?.split('?')[0] !== '/metrics') return answer(404, 'Only /metrics is here.\n');
-    if (request.method !== 'GET') return answer(405, 'Only GET is a method of this path.\n', { allow: 'GET' });
+    if (request.url?.split('?')[0] !== '/metrics') return answer(404, 'This port serves only /metrics.\n');
+    if (request.method !== 'GET') return answer(405, '/metrics accepts only GET.\n', { allow: 'GET' });
     if (!opens(request.headers.authorization))
       return answer(401, 'Send the header Authorization: Bearer <RUNYARD_METRICS_TOKEN>.\n', {
         'www-authenticate': 'Bearer',

@@ -1,13 +1,13 @@
 /** Reads the deliveries to the webhooks of all teams in one order and turns them into frames. */
 import type { TeamDeliveryEvent } from '@runyard/contract/automations/team-lists';
-import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import type { Database } from '../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 import { deliveriesChannel } from '../../triggers/webhooks/ingest/tell-followers.ts';
 import { teamDeliveryColumns, teamDeliveryRow, toTeamDelivery } from '../../triggers/webhooks/log/team-log.ts';
-import { eventBytes, type Frame } from './frame.ts';
+import { eventBytes } from './frame.ts';
 import { afterRow } from './run-events.ts';
-import { horizon, pageRows, type TeamNews, type TeamSource } from './team-events.ts';
-import { beforeTransaction, rowOfTeamPosition, type TeamPosition, teamIdOf } from './team-position.ts';
+import { horizon, newsOf, pageRows, type TeamSource } from './team-events.ts';
+import { rowOfTeamPosition, teamIdOf } from './team-position.ts';
 
 const readDeliveries = defineStatement({
   name: 'read_team_deliveries',
@@ -37,39 +37,15 @@ const readDeliveries = defineStatement({
 /** The `place` in a position distinguishes the events of one run. A delivery has only one event, so the `place` is the same for all deliveries. */
 const placeOfDelivery = afterRow(1);
 
-async function readDeliveryNews(
-  db: Queryable,
-  epoch: string,
-  after: TeamPosition,
-  foreign: readonly number[],
-): Promise<TeamNews> {
+const readDeliveryNews: TeamSource['read'] = async (db, epoch, after, foreign) => {
   const { xact, runId } = rowOfTeamPosition(after);
-  const rows = await db.query(readDeliveries, [foreign, xact, runId]);
-  const byTeam = new Map<string, Frame<TeamPosition>[]>();
-  let last: TeamPosition = after;
-  let count = 0;
-  for (const row of rows) {
-    if (row.xact === null) continue;
-    count += 1;
-    last = { xact: row.xact, runId: row.id, place: placeOfDelivery };
-    const { webhook_name } = row;
-    if (webhook_name === null) continue;
+  return newsOf(after, await db.query(readDeliveries, [foreign, xact, runId]), ({ webhook_name, ...row }, xact) => {
+    const at = { xact, runId: row.id, place: placeOfDelivery };
+    if (webhook_name === null) return { at, teamId: null, frames: () => [] };
     const event: TeamDeliveryEvent = { type: 'delivery', delivery: toTeamDelivery({ ...row, webhook_name }) };
-    const frames = byTeam.get(row.team_id) ?? [];
-    frames.push({ at: last, bytes: eventBytes(teamIdOf(epoch, last), event) });
-    byTeam.set(row.team_id, frames);
-  }
-  const isLast = count < pageRows;
-  const [first] = rows;
-  return {
-    byTeam,
-    // Do not return a position before `after`, even if the horizon is earlier than `after`. Another process may have made `after`, and may
-    // have read further because it knew more transactions of other databases.
-    upTo: isLast && first && first.horizon > last.xact ? beforeTransaction(first.horizon) : last,
-    isLast,
-    isHeldBack: first?.is_held_back ?? false,
-  };
-}
+    return { at, teamId: row.team_id, frames: () => [{ at, bytes: eventBytes(teamIdOf(epoch, at), event) }] };
+  });
+};
 
 /** Listens for deliveries until `db` is closed. */
 export async function openDeliveryEvents(db: Database): Promise<TeamSource> {

@@ -22,7 +22,6 @@ export interface Page<P> {
 export interface Outlet {
   /** Writes bytes. Returns false if the outlet is full, and the next write must wait for `drained`. */
   write(bytes: Buffer): boolean;
-  /** Ends the answer. */
   end(): void;
   /** Cuts the connection. The reader connects again with its last id. */
   cut(): void;
@@ -145,7 +144,7 @@ export function publish<P>(feed: Feed<P>, page: Page<P>): void {
 }
 
 function trimTail<P>(feed: Feed<P>): void {
-  // A single stream needs no tail.
+  // The tail serves streams that are behind the others, so a single stream needs none.
   const limit = feed.streams.size > 1 ? maxTailBytes : 0;
   let bytes = feed.tail.reduce((sum, frame) => sum + frame.bytes.length, 0);
   let from = 0;

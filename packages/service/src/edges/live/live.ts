@@ -13,7 +13,6 @@ export interface Live {
   /** Feeds of the deliveries to the webhooks of each team. */
   readonly deliveries: TeamFeeds;
   readonly pulse: Pick<Pulse, 'add' | 'remove'>;
-  /** Ends all streams. */
   stop(): void;
 }
 
@@ -31,7 +30,7 @@ export async function openLive(deps: ExecutionDeps, options: LiveOptions = {}): 
   const pulse = makePulse(options);
   const timer = setInterval(() => {
     pulse.beat();
-    // A notice may be lost.
+    // Also read without a notice, because a notice may be lost.
     for (const feeds of [teams, deliveries]) feeds.poll();
   }, options.beatMs ?? 1_000);
   timer.unref();

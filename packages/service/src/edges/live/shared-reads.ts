@@ -27,7 +27,7 @@ interface Waiting<Q, A> {
 
 /**
  * Runs one query at a time. Questions that arrive meanwhile share the next query, and equal questions are asked once. So any number of
- * streams use one connection of the pool, and the more questions arrive, the less each one costs.
+ * streams use one connection of the pool, and each question costs less when many arrive at once.
  */
 export function sharedReads<Q, A>(options: SharedReadsOptions<Q, A>): SharedReads<Q, A> {
   const waiting = new Map<string, Waiting<Q, A>>();

@@ -20,7 +20,6 @@ import { eventBytes, type Frame } from './frame.ts';
 import { afterRow, eventsOfRow } from './run-events.ts';
 import { beforeTransaction, rowOfTeamPosition, type TeamPosition, teamIdOf } from './team-position.ts';
 
-/** Rows of a page. */
 export const pageRows = 200;
 
 /**
@@ -105,26 +104,41 @@ function framesOf(epoch: string, row: Row, xact: number): Frame<TeamPosition>[] 
   });
 }
 
-/** Reads the events of all runs that follow the position `after`, at most one page. `foreign`: transactions of other databases. */
-async function readTeamNews(
-  db: Queryable,
-  epoch: string,
-  after: TeamPosition,
-  foreign: readonly number[],
-): Promise<TeamNews> {
+const readTeamNews: TeamSource['read'] = async (db, epoch, after, foreign) => {
   const { xact, runId, seq } = rowOfTeamPosition(after);
-  const rows = await db.query(readEvents, [foreign, xact, runId, seq]);
+  return newsOf(after, await db.query(readEvents, [foreign, xact, runId, seq]), (row, xact) => ({
+    at: { xact, runId: row.run_id, place: afterRow(row.seq) },
+    teamId: row.team_id,
+    frames: () => framesOf(epoch, row, xact),
+  }));
+};
+
+/** What the streams of a team send of one row. `at`: the position after the row. */
+interface SentRow {
+  readonly at: TeamPosition;
+  /** Null: nothing is sent, because the object of the row was deleted a moment ago. */
+  readonly teamId: string | null;
+  readonly frames: () => readonly Frame<TeamPosition>[];
+}
+
+/** Returns the news of the rows that were read after a position. If there is no event, there is one row, whose `xact` is null. */
+export function newsOf<Row extends { horizon: number; is_held_back: boolean; xact: number | null }>(
+  after: TeamPosition,
+  rows: readonly Row[],
+  sentOf: (row: Row, xact: number) => SentRow,
+): TeamNews {
   const byTeam = new Map<string, Frame<TeamPosition>[]>();
   let last: TeamPosition = after;
   let count = 0;
   for (const row of rows) {
     if (row.xact === null) continue;
     count += 1;
-    last = { xact: row.xact, runId: row.run_id, place: afterRow(row.seq) };
-    if (row.team_id === null) continue;
-    const frames = byTeam.get(row.team_id) ?? [];
-    frames.push(...framesOf(epoch, row, row.xact));
-    byTeam.set(row.team_id, frames);
+    const { at, teamId, frames } = sentOf(row, row.xact);
+    last = at;
+    if (teamId === null) continue;
+    const ofTeam = byTeam.get(teamId) ?? [];
+    ofTeam.push(...frames());
+    byTeam.set(teamId, ofTeam);
   }
   const isLast = count < pageRows;
   const [first] = rows;
@@ -161,7 +175,7 @@ export async function readTeamPlace(
   foreign: readonly number[],
 ): Promise<{ readonly horizon: number; readonly next: number; readonly keptAfter: number }> {
   const [row] = await db.query(readPlace, [foreign]);
-  if (!row) throw new Error('the place of the team stream cannot be read');
+  if (!row) throw new Error('the position of the team stream cannot be read');
   return { horizon: row.horizon, next: row.next, keptAfter: row.kept_after };
 }
 

@@ -1,15 +1,18 @@
 /** Answers `tools/call`. */
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/server';
+import type { FactoryTask } from '@runyard/contract/factories/factory-tasks';
 import { ArtifactResponse } from '@runyard/contract/runs/artifacts';
 import type { ConversationResponse } from '@runyard/contract/runs/conversations';
 import { isSettled } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { Notices } from '../../runs/executions/notices.ts';
 import { waitForRuns } from '../../runs/executions/wait-for-runs.ts';
+import { findTask, handBack, withTask } from './find-task.ts';
 import { type CallOperation, type OperationAnswer, readSigned } from './operations.ts';
 import { conversationCharacters, maxWaitSeconds } from './service-tools.ts';
-import { failure, maxAnswerCharacters, newestMessages, toText, trusted, untrusted } from './texts.ts';
-import { type Json, requestMaker, type Tool } from './tool.ts';
+import { readStart, startWorking } from './start-working.ts';
+import { failure, maxAnswerCharacters, newestMessages, toText, trusted, untrusted, untrustedMark } from './texts.ts';
+import { type Json, pathArguments, requestMaker, type Tool } from './tool.ts';
 
 /** Maximum bytes of an operation's answer that is given to a model as text. */
 const maxAnswerBytes = 4 * 1024 * 1024;
@@ -28,19 +31,34 @@ export interface CallContext {
 
 export type RunTool = (given: Json, context: CallContext) => Promise<CallToolResult>;
 
-/** Returns the function that runs a tool. */
 export function toolRunner(tool: Tool): RunTool {
   const requestOf = requestMaker(tool);
-  return async (given, context) => {
+  return async (sent, context) => {
+    if (tool.handling === 'hand_back' && sent.factory_task_uid !== undefined) return await handBack(context.call, sent);
+    const found = tool.findsTask && needsTask(tool, sent) ? await findTask(context.call, sent) : undefined;
+    if (found && 'message' in found) return failure(found.message);
+    const given = found ? withTask(sent, found.task, pathArguments(tool)) : sent;
     const request = requestOf(given);
     if (!('url' in request)) return failure(request.map(({ path, message }) => `${path}: ${message}`).join('\n'));
     const maxBytes = tool.handling === 'newest_messages' ? maxConversationBytes : maxAnswerBytes;
     const look = () => context.call(request, maxBytes);
     const bounds = numbersOf(tool, given);
     if (typeof bounds === 'string') return failure(bounds);
+    const start = tool.handling === 'start_working' ? readStart(sent) : undefined;
+    if (typeof start === 'string') return failure(start);
     const answer = tool.handling === 'wait' ? await wait(look, given, bounds, context) : await look();
-    return await resultOf(tool, answer, bounds, context);
+    if (start === undefined || answer.kind !== 'answer') return await resultOf(tool, answer, bounds, context);
+    const task = jsonOf(answer.bytes) as FactoryTask;
+    const started = await startWorking(context.call, task, start);
+    if (typeof started === 'string') return failure(started);
+    const bytes = Buffer.from(JSON.stringify({ ...task, start_working: started }));
+    return await resultOf(tool, { kind: 'answer', bytes }, bounds, context);
   };
+}
+
+/** Returns whether the arguments lack a path parameter of the operation. */
+function needsTask(tool: Tool, given: Json): boolean {
+  return pathArguments(tool).some((name) => given[name] === undefined) || given.factory_task_uid !== undefined;
 }
 
 /** Arguments that are whole numbers and that the service handles itself, without passing them to the operation. */
@@ -51,6 +69,7 @@ interface Bounds {
 
 function numbersOf(tool: Tool, given: Json): Bounds | string {
   for (const [name, schema] of Object.entries(tool.own ?? {})) {
+    if (schema.type !== 'integer') continue;
     const { minimum, maximum } = schema as { readonly minimum: number; readonly maximum: number };
     const value = given[name];
     if (value !== undefined && !(Number.isInteger(value) && Number(value) >= minimum && Number(value) <= maximum))
@@ -97,13 +116,21 @@ async function resultOf(
   const mark = tool.untrusted ? untrusted : trusted;
   const { maxText = maxAnswerCharacters } = tool;
   const body = jsonOf(answer.bytes);
-  if (tool.handling === 'newest_messages')
-    return { content: mark(newestMessages(body as ConversationResponse, characters, maxText)) };
-  const text = toText(body, maxText);
-  if (text.length > maxAnswerCharacters) return failure(tooLarge);
+  const isNewest = tool.handling === 'newest_messages';
+  const text = isNewest ? newestMessages(body as ConversationResponse, characters, maxText) : toText(body, maxText);
+  if (!isNewest && text.length > maxAnswerCharacters) return failure(tooLarge);
   const content: ContentBlock[] = mark(text);
-  return { content: tool.handling === 'read_file' ? [...content, ...(await contentOf(call, body))] : content };
+  return {
+    content: tool.handling === 'read_file' ? [...content, ...(await contentOf(call, body))] : content,
+    // The same members as in the text, for clients that read no text. The mark says the same as the notice before the text.
+    structuredContent: structured(JSON.parse(text)),
+    ...(tool.untrusted ? { _meta: { [untrustedMark]: true } } : {}),
+  };
 }
+
+/** Returns an answer as an object, as the protocol wants it. */
+const structured = (answer: unknown): Record<string, unknown> =>
+  typeof answer === 'object' && answer !== null && !Array.isArray(answer) ? { ...answer } : { result: answer };
 
 /** Returns the text or picture of an artifact, if it is small. */
 async function contentOf(call: CallOperation, body: unknown): Promise<readonly ContentBlock[]> {

@@ -10,6 +10,7 @@ import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import type { Edge } from '../edge.ts';
 import type { Authorizer } from '../http/server/authorize.ts';
 import { waitingSignals } from '../http/server/closing.ts';
+import { bothTypes, fitted } from './accept.ts';
 import { factoryTools } from './factory-tools.ts';
 import { operationsFor } from './operations.ts';
 import { answerMcp } from './server.ts';
@@ -56,10 +57,10 @@ export function isAllowedOrigin(origin: string | undefined, baseUrl: string): bo
 }
 
 /** Headers of a request that the MCP protocol defines or uses. The SDK gets only these headers. */
-const protocolHeaders = ['accept', 'content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
+const protocolHeaders = ['content-type', 'mcp-protocol-version', 'mcp-method', 'mcp-name'];
 
 function webRequest(request: FastifyRequest, baseUrl: string, signal: AbortSignal): Request {
-  const headers = new Headers();
+  const headers = new Headers({ accept: bothTypes });
   for (const name of protocolHeaders) {
     const value = request.headers[name];
     if (typeof value === 'string') headers.set(name, value);
@@ -99,7 +100,8 @@ export const mcpServerDomain = ({ executionDeps, baseUrl }: McpServerDeps): Edge
         const signal = AbortSignal.any([closed, waitingOf(request)]);
         const caller = { principal, call: operationsFor(app, request), notices, signal };
         const parts = { title, toolset: toolset(), log };
-        const answer = await answerMcp(parts, caller, webRequest(request, baseUrl(), closed), request.body);
+        const message = webRequest(request, baseUrl(), closed);
+        const answer = await fitted(request.headers.accept, await answerMcp(parts, caller, message, request.body));
         reply.header('cache-control', 'no-store').header('x-accel-buffering', 'no');
         return await reply.send(answer);
       });

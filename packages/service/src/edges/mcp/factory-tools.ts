@@ -1,5 +1,6 @@
 /** The tools of `/api/v1/mcp/factory`, with the names that the public service gives them. */
-import { getConversation, listFactories } from './service-tools.ts';
+import { getConversation, listFactories, listInbox } from './service-tools.ts';
+import { startArguments } from './start-working.ts';
 import type { Tool } from './tool.ts';
 
 export const factoryTools: readonly Tool[] = [
@@ -45,6 +46,17 @@ export const factoryTools: readonly Tool[] = [
     operation: 'dispatchFactory',
     members: ['title', 'prompt', 'ticket_ref', 'ticket_url'],
     renamed: { note: 'prompt' },
+    own: {
+      factory_task_uid: {
+        type: 'string',
+        description:
+          'Hands this task back instead of sending a new one: the run of the task gets note, branch and pr_url',
+      },
+      branch: { type: 'string', description: 'Branch with the work that is handed back' },
+      pr_url: { type: 'string', description: 'Pull request with the work that is handed back' },
+      stage_hint: { type: 'string', description: 'Stage to which the task moves, such as REVIEW' },
+    },
+    handling: 'hand_back',
     effect: 'adds',
   },
   {
@@ -57,11 +69,25 @@ export const factoryTools: readonly Tool[] = [
     maxText: 1_000,
   },
   {
+    name: 'search_task',
+    title: 'Search tasks',
+    description: 'Finds tasks of all factories by a part of their titles.',
+    operation: 'searchFactoryTasks',
+    effect: 'reads',
+    untrusted: true,
+    maxText: 1_000,
+  },
+  {
     name: 'get_task',
     title: 'Read a task',
-    description: 'Returns stage, current run and outputs of a task, such as its pull requests.',
+    description:
+      'Returns stage, current run and outputs of a task, such as its pull requests. The task is named by its UID, or by a run, ticket, pull request or branch. With start_working it suggests the commands to work on the task in your own clone, and can notify the foreman.',
     operation: 'getFactoryTask',
-    effect: 'reads',
+    findsTask: true,
+    own: startArguments,
+    handling: 'start_working',
+    // The message to the foreman.
+    effect: 'adds',
     untrusted: true,
     maxText: 20_000,
   },
@@ -69,18 +95,21 @@ export const factoryTools: readonly Tool[] = [
     name: 'message_foreman',
     title: 'Send a message to the foreman of a task',
     description:
-      'Sends a message to the run of a task: progress, questions, blockers, or work that you hand back. `current_run` of get_task has its `run_id`.',
+      'Sends a message to the run of a task: progress, questions, blockers, or work that you hand back. The task is named by factory_task_uid, or by the id of its run.',
     operation: 'sendFollowup',
+    findsTask: true,
     members: ['message'],
     required: ['message'],
     effect: 'adds',
   },
   getConversation,
+  listInbox,
   {
     name: 'complete_task',
     title: 'Complete a task',
     description: 'Sets the stage of a task to COMPLETE. Its run is not changed.',
     operation: 'updateFactoryTask',
+    findsTask: true,
     fixed: { stage: 'COMPLETE' },
     effect: 'adds',
   },

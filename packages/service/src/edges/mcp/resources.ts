@@ -136,6 +136,6 @@ function planOf(bytes: Buffer): string {
     data: { content?: string };
   };
   if (artifact_type !== 'PLAN' || data.content === undefined)
-    throw new ResourceProblem('The artifact is no plan. Read it with the tool get_artifact.');
+    throw new ResourceProblem('The artifact is not a plan. Read it with the tool get_artifact.');
   return data.content;
 }

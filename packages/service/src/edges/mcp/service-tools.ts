@@ -10,6 +10,7 @@ const configMembers = [
   'environment_id',
   'skill_spec',
   'harness',
+  'output_schema',
   'max_cost_usd',
   'max_duration_minutes',
 ];
@@ -58,6 +59,18 @@ export const listFactories: Tool = {
   maxText: 2_000,
 };
 
+export const listInbox: Tool = {
+  name: 'list_inbox',
+  title: 'List the inbox',
+  description:
+    'Lists what needs your user: questions and permission requests of runs, plans and pull requests to review, failed runs and revisions to accept. With an agent key, use the scope team.',
+  operation: 'listNotifications',
+  members: ['scope', 'factory_uid', 'kind', 'limit', 'cursor'],
+  effect: 'reads',
+  untrusted: true,
+  maxText: 400,
+};
+
 export const serviceTools: readonly Tool[] = [
   {
     name: 'start_run',
@@ -92,7 +105,7 @@ export const serviceTools: readonly Tool[] = [
   {
     name: 'wait_for_run',
     title: 'Wait for a run',
-    description: `Waits until the run has ended or is BLOCKED, at most ${maxWaitSeconds} seconds, and returns the run. If \`state\` is QUEUED, PENDING, CLAIMED or INPROGRESS, it still works: call again.`,
+    description: `Waits until the run has ended or is BLOCKED, at most ${maxWaitSeconds} seconds, and returns the run. If \`state\` is QUEUED, PENDING, CLAIMED or INPROGRESS, the run is not finished yet: call again.`,
     operation: 'getRun',
     own: {
       timeout_seconds: {
@@ -133,7 +146,7 @@ export const serviceTools: readonly Tool[] = [
     name: 'answer_request',
     title: 'Answer the question of a run',
     description:
-      'Answers the request of a BLOCKED run: `decision` for a permission, `message` for a question. Ask your user first: a permission lets the agent act. Agent keys may answer only where the run allows it.',
+      'Answers the request of a BLOCKED run: `decision` for a permission, `message` for a question. Ask your user first: a permission lets the agent act. An agent key may answer only if the run allows it.',
     operation: 'sendFollowup',
     members: ['request_id', 'decision', 'allow_for', 'message'],
     required: ['request_id'],
@@ -195,4 +208,5 @@ export const serviceTools: readonly Tool[] = [
     maxText: 2_000,
   },
   listFactories,
+  listInbox,
 ];

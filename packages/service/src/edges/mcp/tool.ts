@@ -29,18 +29,22 @@ export interface Tool {
   readonly required?: readonly string[];
   /** Arguments that the service handles itself, as members of a JSON Schema. */
   readonly own?: Readonly<Record<string, Json>>;
+  /**
+   * True: the caller may name a task with `factory_task_uid`, `reference` or `run_id` instead of the path parameters. The service finds the
+   * task, and fills the path parameters with its `factory_uid`, its `task_uid` and the id of its current run.
+   */
+  readonly findsTask?: true;
   readonly effect: 'reads' | 'adds' | 'ends';
   /** True: the answer has text of runs, repositories or other systems. */
   readonly untrusted?: true;
   /** Maximum number of characters of one string in the answer. */
   readonly maxText?: number;
   /** How the service changes the operation's answer for the tool. Default: the tool returns the answer of the operation unchanged. */
-  readonly handling?: 'wait' | 'read_file' | 'newest_messages';
+  readonly handling?: 'wait' | 'read_file' | 'newest_messages' | 'hand_back' | 'start_working';
 }
 
 export type Json = Readonly<Record<string, unknown>>;
 
-/** A request to an operation. */
 export interface OperationRequest {
   readonly method: Route['method'];
   /** Path with the prefix of the API, and the query. */
@@ -136,6 +140,19 @@ function partsOf(tool: Tool): Parts {
   };
 }
 
+/** Returns the arguments that are path parameters of the operation. */
+export const pathArguments = (tool: Tool): readonly string[] => [...partsOf(tool).path.keys()];
+
+/** Arguments that name a task. One of them is enough. */
+export const namesOfTask: Readonly<Record<string, Json>> = {
+  factory_task_uid: { type: 'string', description: 'UID of the task' },
+  reference: {
+    type: 'string',
+    description: 'Page of the task, its ticket, or a pull request or branch of its runs',
+  },
+  run_id: { type: 'string', description: 'Id of a run of the task' },
+};
+
 /** Returns the JSON Schema of a tool's arguments. */
 export function argumentsSchema(tool: Tool): Json {
   const route = routeOf(tool);
@@ -166,6 +183,8 @@ export function argumentsSchema(tool: Tool): Json {
       properties: Object.fromEntries(members.filter(([name]) => tool.configMembers?.includes(name))),
     };
   }
+  if (tool.findsTask) Object.assign(properties, namesOfTask);
+  if (tool.findsTask || tool.handling === 'hand_back') for (const name of path.keys()) required.delete(name);
   Object.assign(properties, tool.own, route.once === undefined ? {} : { idempotency_key: idempotencyKey });
   const $defs = reachable(properties, definitions);
   return {
@@ -174,6 +193,29 @@ export function argumentsSchema(tool: Tool): Json {
     ...(required.size > 0 ? { required: [...required] } : {}),
     additionalProperties: false,
     ...(Object.keys($defs).length > 0 ? { $defs } : {}),
+  };
+}
+
+/** Returns the schema of a member without its own members, so that the list of tools stays small. */
+function shallow(member: Json, definitions: ReadonlyMap<string, Json>): Json {
+  const { type, description } = resolve(member, definitions);
+  return { ...(typeof type === 'string' ? { type } : {}), ...(typeof description === 'string' ? { description } : {}) };
+}
+
+/** Returns the JSON Schema of a tool's answer: the members of the answer of its operation, or `result` if that answer is no object. */
+export function answerSchema(tool: Tool): Json {
+  const { schema } = routeOf(tool).answer;
+  if (!schema) return { type: 'object' };
+  const found = convert(schema);
+  const whole = withoutRef(found);
+  if (whole.type !== undefined && whole.type !== 'object')
+    return { type: 'object', properties: { result: shallow(found.root, found.definitions) }, required: ['result'] };
+  const members = Object.entries(propertiesOf(whole)).map(([name, each]) => [name, shallow(each, found.definitions)]);
+  return {
+    type: 'object',
+    properties: Object.fromEntries(members),
+    // A task that is handed back has another answer.
+    ...(Array.isArray(whole.required) && tool.handling !== 'hand_back' ? { required: whole.required } : {}),
   };
 }
 
@@ -194,7 +236,11 @@ const textOf = (value: unknown): string => (typeof value === 'string' ? value : 
 export function requestMaker(tool: Tool): (given: Json) => OperationRequest | readonly Fault[] {
   const route = routeOf(tool);
   const { path, query, body } = partsOf(tool);
-  const own = [...Object.keys(tool.own ?? {}), ...(route.once === undefined ? [] : ['idempotency_key'])];
+  const own = [
+    ...Object.keys(tool.own ?? {}),
+    ...(tool.findsTask ? Object.keys(namesOfTask) : []),
+    ...(route.once === undefined ? [] : ['idempotency_key']),
+  ];
   const known = [...path.keys(), ...query.keys(), ...body.keys(), ...own];
 
   return (given) => {

@@ -5,7 +5,7 @@ import { type Allow, teamReads } from '@runyard/contract/wire/access';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { checkPermission } from '../../team/access/permission.ts';
 import { type RunTool, toolRunner } from './call-tool.ts';
-import { argumentsSchema, type Tool } from './tool.ts';
+import { answerSchema, argumentsSchema, type Tool } from './tool.ts';
 
 export interface Toolset {
   /** Returns the tools whose operations the owner of a key may call. */
@@ -26,6 +26,7 @@ export function makeToolset(tools: readonly Tool[]): Toolset {
       title: tool.title,
       description: tool.description,
       inputSchema: argumentsSchema(tool) as ListedTool['inputSchema'],
+      outputSchema: answerSchema(tool) as NonNullable<ListedTool['outputSchema']>,
       annotations: {
         title: tool.title,
         readOnlyHint: tool.effect === 'reads',

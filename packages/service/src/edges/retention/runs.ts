@@ -12,7 +12,7 @@ export interface Place {
   readonly id: string;
 }
 
-/** Before all runs. */
+/** A place before all runs. */
 export const start: Place = { endedAt: '-infinity', id: '00000000-0000-0000-0000-000000000000' };
 
 /** The result of a batch. The caller deletes the blobs after the transaction. */
@@ -23,9 +23,10 @@ export interface RunBatch {
   readonly next: Place | null;
 }
 
-/** The run and every run that continues its conversation ended more than `$1` days ago. */
+/** The run and every run that continues its conversation, or a fork of it, ended more than `$1` days ago. */
 const isOld = `r.closed_at < now() - make_interval(days => $1::int) AND (r.closed_at, r.id) > ($2::timestamptz, $3::uuid) AND ${isDeletable}
-  AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = r.conversation_id
+  AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = ANY(ARRAY(
+      SELECT r.conversation_id UNION ALL SELECT f.conversation_id FROM forked_runs f WHERE f.run_id = r.id))
     AND (later.closed_at IS NULL OR later.closed_at >= now() - make_interval(days => $1::int)))`;
 
 const place = { id: uuid, endedAt: text() };

@@ -93,6 +93,26 @@ const identity = (checkIn: string) => `
   INSERT INTO sign_on_identities (id, issuer, subject, user_id, vault_key_id, confirmed_until, next_check_at)
   VALUES (gen_random_uuid(), 'https://id.example.com', 's', gen_random_uuid(), 'key', now(), now() + interval '${checkIn}')`;
 
+const app = (polledAgo: string) => `
+  INSERT INTO github_apps (uid, team_id, credential_id, host, app_id, slug, client_id, vault_key_id, sealed_secrets, polled_at)
+  VALUES ('a', '${service.teamId}', gen_random_uuid(), 'h', 1, 's', 'c', 'k', '', now() - interval '${polledAgo}')`;
+const installation = `
+  INSERT INTO github_installations (uid, app_uid, team_id, installation_id, account_id, account_login, account_type, webhook_uid, factory_uid,
+    subscription_id, claimed_by)
+  VALUES ('i', 'a', '${service.teamId}', 1, 1, 'l', 'User', 'w', 'f', gen_random_uuid(), 'u')`;
+const both = (first: string, second: string) => async (tx: Queryable) => {
+  await tx.query(first);
+  await tx.query(second);
+};
+const word = (dueIn: string) => `
+  INSERT INTO github_words (place_id, run_id, comment_id, comment_kind, github_id, user_uid, next_attempt_at)
+  VALUES (gen_random_uuid(), gen_random_uuid(), 1, 'issue', 1, 'u', now() + interval '${dueIn}')`;
+
+const retry = (dueIn: string, handledAt = 'NULL') => `
+  INSERT INTO run_retries (run_id, due_at, handled_at) VALUES ('${runId}', now() + interval '${dueIn}', ${handledAt})`;
+const budgetRule = (isTold: boolean) =>
+  `INSERT INTO notify_rules (team_id, rules, is_told) VALUES ('${service.teamId}', '[]', ${isTold})`;
+
 const settling = 'starting what waited for the end of a run, and cancelling replaced runs';
 
 type Prepare = string | ((tx: Queryable) => Promise<unknown>);
@@ -102,6 +122,25 @@ const cases: readonly (readonly [what: string, prepare: () => Prepare, due: read
   ['a schedule whose time has come', () => schedule('-1 second'), ['firing schedules']],
   ['a schedule within the horizon of a round', () => schedule('1 second'), ['firing schedules']],
   ['a schedule of later', () => schedule('1 minute'), []],
+  [
+    'an App whose log was read a minute ago',
+    () => both(app('1 minute'), installation),
+    ['reading missed events of GitHub'],
+  ],
+  ['an App whose log was just read', () => both(app('1 second'), installation), []],
+  ['an App without an installation', () => app('1 minute'), []],
+  ['a comment for a run', () => word('0 s'), ['sending comments to runs']],
+  ['a comment that waits for the end of a turn', () => word('20 s'), []],
+  ['a failed run to repeat', () => retry('-1 second'), ['repeating failed runs']],
+  ['a failed run to repeat later', () => retry('1 minute'), []],
+  ['a failed run that was repeated', () => retry('-1 second', 'now()'), []],
+  [
+    'a failed run that was not counted',
+    () => `INSERT INTO uncounted_failures (run_id) VALUES ('${runId}')`,
+    ['counting failed runs of schedules and automations'],
+  ],
+  ['a budget that is no longer used up', () => budgetRule(true), ['notifying of used-up budgets']],
+  ['a budget that is not used up', () => budgetRule(false), []],
   [
     'a fire that waits',
     () => async (tx) => {
@@ -243,3 +282,34 @@ it('the query for due work runs no statement if no loop has due statements', asy
   const query = () => Promise.reject(new Error('no statement is expected'));
   expect(await makeFindDue({ query }, [])()).toEqual([]);
 });
+
+/** Inserts 2,000 runs like the run of this file, each with a queued execution. */
+const queueMany = () => `
+  WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id, gen_random_uuid() AS execution FROM generate_series(1, 2000)), runs AS (
+    INSERT INTO runs (id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+      conversation_id, current_execution_id)
+    SELECT made.id, team_id, 'QUEUED', title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+      gen_random_uuid(), made.execution FROM runs r, made WHERE r.id = '${runId}')
+  INSERT INTO executions (id, run_id, team_id, number, phase, pool)
+  SELECT made.execution, made.id, team_id, 1, 'queued', pool FROM executions e, made WHERE e.run_id = '${runId}'`;
+
+it('the query for due work stays cheap if its plan was made before 2,000 runs were queued', async () => {
+  const found: unknown[] = [];
+  await dueAfter(async (tx) => {
+    await tx.query('SET LOCAL plan_cache_mode = force_generic_plan');
+    await loops.findNames({
+      query: async (statement: { readonly text: string }) => {
+        await tx.query(`PREPARE due_before AS ${statement.text}`);
+        await tx.query('EXECUTE due_before');
+        await tx.query(queueMany());
+        found.push(...(await tx.query('EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON) EXECUTE due_before')));
+        return [];
+      },
+    } as never);
+  });
+  const plan = JSON.stringify(found);
+  const pages = Number(/"Shared Hit Blocks":(\d+)/.exec(plan)?.[1]);
+  expect(pages).toBeGreaterThan(0);
+  // If the plan read all executions once for each run, these would be more than 200,000 pages.
+  expect(pages).toBeLessThan(3000);
+}, 60_000);

@@ -7,6 +7,7 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { sealedSubscriptions } from '../../runs/subscriptions/secret.ts';
 import { sealedCredentials } from '../../team/code-hosts/records.ts';
 import { sealedServers } from '../../team/mcp/sealed-values.ts';
+import { sealedProviders } from '../../team/models/stored-providers.ts';
 import { sealedRunSecrets, sealedSecrets } from '../../team/stored-secrets/sealed-rows.ts';
 import { sealedWebhooks } from '../../triggers/webhooks/ingest/secrets.ts';
 
@@ -19,6 +20,7 @@ const kinds: readonly Kind[] = [
   { rows: sealedSecrets, describe: (n) => `${n} stored ${n === 1 ? 'secret' : 'secrets'}` },
   { rows: sealedRunSecrets, describe: (n) => `${n} ${n === 1 ? 'secret' : 'secrets'} of runs` },
   { rows: sealedCredentials, describe: (n) => `${n} ${n === 1 ? 'credential' : 'credentials'} of code hosts` },
+  { rows: sealedProviders, describe: (n) => `${n} ${n === 1 ? 'key' : 'keys'} of providers of models` },
   { rows: sealedServers, describe: (n) => `the values of ${n} MCP ${n === 1 ? 'server' : 'servers'}` },
   { rows: sealedServerSecrets, describe: () => 'the headers of MCP servers in configurations' },
   { rows: sealedWebhooks, describe: (n) => `the secrets of ${n} ${n === 1 ? 'webhook' : 'webhooks'}` },

@@ -1,6 +1,6 @@
 import pino from 'pino';
 import { describe, expect, it } from 'vitest';
-import type { Statement } from '../../platform/store/database/database.ts';
+import type { Statement } from '../../platform/store/database/statement.ts';
 import { type LoopDeps, startLoops } from './loops.ts';
 
 const silent = pino({ level: 'silent' });

@@ -1,7 +1,8 @@
 /** Schedules all work of the service that does not answer a request. Each kind of work is a loop, which does its work in rounds. */
 import type { Logger } from 'pino';
 import type { Loop } from '../../platform/domain.ts';
-import type { Database, Statement } from '../../platform/store/database/database.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import type { Statement } from '../../platform/store/database/statement.ts';
 
 export interface LoopDeps {
   readonly log: Logger;
@@ -15,7 +16,7 @@ export interface LoopDeps {
   readonly slowLookMs?: number;
 }
 
-/** A loop with statements that tell when it has work. */
+/** A loop with statements that find out whether it has work. */
 type WatchedLoop = Loop & { readonly due: readonly Statement[] };
 
 /**
@@ -129,8 +130,8 @@ function startWatched(loops: readonly WatchedLoop[], signal: AbortSignal, deps: 
 type FindDue = () => Promise<readonly number[]>;
 
 /**
- * Makes the shared statement that finds the loops with work. `due` has the statements of each loop (`Loop.due`). The statement costs about
- * as much as one of its parts, because its conditions use indexes that are empty while no work is due.
+ * Makes one statement that finds the loops with work. `due`: the statements of each loop (`Loop.due`). While no work is due, the statement
+ * is cheap, because it reads only indexes that are empty then.
  */
 export function makeFindDue(db: Pick<Database, 'query'>, due: readonly (readonly Statement[])[]): FindDue {
   if (due.length === 0) return async () => [];

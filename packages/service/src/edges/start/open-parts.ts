@@ -12,16 +12,16 @@ import { openConfigSeal } from '../../platform/secrets/config-seal.ts';
 import { openSigner } from '../../platform/secrets/signer.ts';
 import { openVault, readKeyTexts } from '../../platform/secrets/vault.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
-import { measuredBlobs } from '../../platform/store/blobs/measured-blobs.ts';
+import { guardBlobs } from '../../platform/store/blobs/guarded-blobs.ts';
 import { blobsAddress, openBlobs } from '../../platform/store/blobs/open-blobs.ts';
-import { whileRoom } from '../../platform/store/blobs/while-room.ts';
-import { type Database, openDatabase } from '../../platform/store/database/database.ts';
+import type { Database } from '../../platform/store/database/database.ts';
+import { openDatabase } from '../../platform/store/database/open-database.ts';
 import { addressOf } from '../../platform/store/database/server-problem.ts';
 import { startEmbeddedPostgres } from '../../platform/store/embedded/start.ts';
 import { type FreeSpace, watchFreeSpace } from '../../platform/store/free-space/free-space.ts';
 import { findNewerMigrations, migrateDatabase } from '../../platform/store/migrations/migrate.ts';
 import { makeStoreCheck } from '../../platform/store/migrations/readiness.ts';
-import { keptByExports } from '../../platform/store/transfer/running-exports.ts';
+import { noExportRuns } from '../../platform/store/transfer/running-exports.ts';
 import { readLimits } from '../../runs/conversations/read.ts';
 import { defaultTiming, type ExecutionDeps } from '../../runs/executions/deps.ts';
 import { openNotices } from '../../runs/executions/notices.ts';
@@ -32,9 +32,11 @@ import { openKeyDirectory } from '../../team/access/keys/directory.ts';
 import { openKeyWatch } from '../../team/access/keys/watch.ts';
 import { openSignOn } from '../../team/access/sign-on/sign-on.ts';
 import { openCodeHosts } from '../../team/code-hosts/code-hosts.ts';
+import { openGithubApi } from '../../team/code-hosts/github-api.ts';
 import { openContentPolicy } from '../../team/content-policy/content-policy.ts';
 import { type OpenModelsOptions, openModels } from '../../team/models/models.ts';
 import { probeEndpoint } from '../../team/models/probe-endpoint.ts';
+import { openStoredProviders } from '../../team/models/stored-providers.ts';
 import { openSkillLibrary } from '../../team/skills/library.ts';
 import { readFolder } from '../../team/skills/read-folder.ts';
 import { openSourceReader } from '../../triggers/definitions/source/reader.ts';
@@ -143,19 +145,34 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     log.warn(
       'the database no longer has the key in bootstrap-key of the data folder: bin/runyard keys replace-operator-key makes a new one',
     );
-  const opened = await openModels(settings, { log, ...(probe && { probe }) });
+  const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
+  const storedProviders = await openStoredProviders({ db, vault, log }, settings);
+  undo.add(async () => storedProviders.close());
+  const opened = await openModels(settings, { log, stored: storedProviders.upstreams, ...(probe && { probe }) });
   if (!opened.ok) throw new StartProblem(opened.problems.join('\n'));
   const metrics = await startMetrics({ settings, models: opened.models, db, log, undo });
   await startTraces({ db, log, undo });
   const signOn = await openSignOn(settings.RUNYARD_OIDC_FILE, log);
   if (!signOn.ok) throw new StartProblem(signOn.problems.join('\n'));
-  const vault = await openVault(dataDir, settings.RUNYARD_SECRETS_KEY);
   const policyFile = settings.RUNYARD_CONTENT_POLICY_FILE;
   const policy = policyFile
     ? await openContentPolicy(policyFile, { log, key: settings.RUNYARD_CONTENT_POLICY_KEY })
     : undefined;
   if (policy && !policy.ok) throw new StartProblem(policy.problems.join('\n'));
   if (policy) undo.add(() => policy.policy.close());
+  const ownSecrets = [
+    ...secretsOf(settings),
+    ...signOn.signOn.secrets,
+    ...(await readKeyTexts(dataDir, settings.RUNYARD_SECRETS_KEY)),
+    ...('key' in firstKey ? [firstKey.key] : []),
+  ];
+  let known: { readonly of: readonly string[]; readonly all: readonly string[] } | undefined;
+  /** Returns the same array until a key of a provider is stored, because redactors are made once for each array. */
+  const secrets = (): readonly string[] => {
+    const of = storedProviders.keys();
+    if (known?.of !== of) known = { of, all: [...ownSecrets, ...of] };
+    return known.all;
+  };
   const deps: ExecutionDeps = {
     db,
     isPaused: () => pause.since !== null,
@@ -168,17 +185,17 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
       claimTimeoutSeconds: settings.RUNYARD_CLAIM_TIMEOUT_SECONDS,
     },
     limits: limitsOf(settings),
-    secrets: [
-      ...secretsOf(settings),
-      ...signOn.signOn.secrets,
-      ...(await readKeyTexts(dataDir, settings.RUNYARD_SECRETS_KEY)),
-      ...('key' in firstKey ? [firstKey.key] : []),
-    ],
+    get secrets() {
+      return secrets();
+    },
     vault,
     random,
   };
   const isOnDisk = blobsAddress(settings, dataDir).kind === 'folder';
-  const blobs = keptByExports(measuredBlobs(isOnDisk ? whileRoom(stored, freeSpace) : stored), db);
+  const blobs = guardBlobs(stored, {
+    freeSpace: isOnDisk ? freeSpace : undefined,
+    mayDelete: () => noExportRuns(db),
+  });
   const { id } = await db.transaction(lockInstallation);
   const signing = await openSigner(db, vault, id);
   const configSeal = openConfigSeal(db, vault);
@@ -202,6 +219,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     filesUrl: () => settings.RUNYARD_FILES_URL ?? baseUrl(),
     log,
     models: opened.models,
+    storedProviders,
     ...(policy ? { contentPolicy: policy.policy } : {}),
     executionDeps: deps,
     signing,
@@ -210,6 +228,7 @@ export async function wireParts(options: PartOptions, machine: MachineParts): Pr
     codeHosts,
     skills: openSkillLibrary({ codeHosts, folder: readFolder(dataDir) }),
     sourceReader: openSourceReader({ codeHosts, folder: readFolder(dataDir) }),
+    githubApi: openGithubApi(),
     lastRuns,
     keys,
     keyWatch,

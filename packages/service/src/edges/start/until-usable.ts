@@ -34,7 +34,7 @@ interface WaitingOptions {
   readonly host: string;
   readonly port: number;
   readonly log: Pick<Logger, 'error' | 'info'>;
-  /** Aborts the waits. */
+  /** When it aborts, the start stops waiting. */
   readonly signal: AbortSignal;
   /** Called when the port answers. `origin`: the origin of the port. */
   onOpen(origin: string): Promise<void>;

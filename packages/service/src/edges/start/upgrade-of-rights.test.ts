@@ -1,7 +1,6 @@
 /**
- * A team of five works with shared environments, schedules and agent identities on Friday, with one author for each revision. On the weekend
- * the installation is upgraded to authors of texts. After one acceptance of the preview by each person, everything works on Monday as on
- * Friday.
+ * Tests the upgrade from one author for each revision to one author for each text. A team of five people shares environments, schedules and
+ * agent identities. Each person accepts the previewed texts once. After that, all runs have the same secrets as before the upgrade.
  */
 import { randomBytes, randomUUIDv7 } from 'node:crypto';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
@@ -9,8 +8,8 @@ import type { ExecutorPreview, PreviewAcceptancesResponse } from '@runyard/contr
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEmptyDatabase } from '../../../test/database.ts';
 import { startTestService, type TestService } from '../../../test/service.ts';
-import { openDatabase } from '../../platform/store/database/database.ts';
 import { silentLog } from '../../platform/store/database/log.ts';
+import { openDatabase } from '../../platform/store/database/open-database.ts';
 import { migrateDatabase } from '../../platform/store/migrations/migrate.ts';
 import { hashKey, newRawKey } from '../../team/access/keys/key.ts';
 import { previewUpgrade } from './installation-commands.ts';
@@ -66,7 +65,7 @@ beforeAll(async () => {
     if (['ada', 'bob', 'cy'].includes(name)) await insertSecret('MINE', uidOf(name));
   }
   await insertSecret('SHARED', null);
-  // All five have worked on the environment. Each was the author of everything after an edit.
+  // All five people have edited the environment. Before the upgrade, the last editor counted as the author of the whole environment.
   const commands = ['npm ci', 'npm test', 'make', 'lint', 'docs'];
   for (const [index, name] of people.entries())
     await db.query(
@@ -94,7 +93,7 @@ beforeAll(async () => {
     );
   await insertSchedule(adasSchedule, 'ada');
   await insertSchedule(bobsSchedule, 'ada');
-  // Bob changed the prompt of Ada's second schedule, and executes it since.
+  // Bob changed the prompt of Ada's second schedule, and has been its executor since then.
   await db.query(`UPDATE schedules SET prompt = 'q', name = 'Nightly of bob', editor_uid = $2 WHERE id = $1`, [
     bobsSchedule,
     uidOf('bob'),

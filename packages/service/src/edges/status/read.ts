@@ -34,7 +34,7 @@ export async function readInstallation({ db, settings, pause }: InstallationDeps
     db.query(readDatabase),
     readBackedUpAt(db),
   ]);
-  if (database === undefined) throw new Error('the database did not describe itself');
+  if (database === undefined) throw new Error('the query for the state of the database returned no row');
   return {
     version: productVersion(),
     services: services.map(({ report, ...row }) => ({ ...report, ...row })),

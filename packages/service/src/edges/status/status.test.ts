@@ -79,7 +79,7 @@ test('a worker that is lost is listed at once, and not any more when it is conne
     .poll(async () => (await read()).body.gone_workers)
     .toEqual([{ worker_host: 'runyard-rack-1', gone_at: expect.any(String), reason: 'lost' }]);
   const again = await acceptedWorker(workers.baseUrl, service.key, 'runyard-rack-1');
-  expect((await read()).body.gone_workers).toEqual([]);
+  await expect.poll(async () => (await read()).body.gone_workers).toEqual([]);
   again.close();
 });
 

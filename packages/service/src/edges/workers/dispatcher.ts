@@ -6,6 +6,7 @@ import { runnerOf } from '@runyard/contract/runs/runner';
 import type { TaskAssignment } from '@runyard/contract/workers/worker-protocol';
 import { oneAtATime } from '../../platform/serving/one-at-a-time.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
+import { withClosableNetwork } from '../../runs/executions/fresh-checks/network-of-check.ts';
 import { type Assignment, assign, mostAtOnce } from '../../runs/executions/queue/assign.ts';
 import { requeue } from '../../runs/executions/transitions/transitions.ts';
 import {
@@ -31,7 +32,7 @@ export interface Dispatcher {
 const isOfSamePool = (one: OpenConnection, other: OpenConnection): boolean =>
   one.teamId === other.teamId && (other.teamId === null || one.workerId === other.workerId);
 
-/** Returns whether each run that `other` could take could also go to `one`, except for retries that avoid it. */
+/** Returns whether `one` can take every run that `other` can take. Does not consider retries, which avoid one worker. */
 const coversWorkOf = (one: OpenConnection, other: OpenConnection): boolean =>
   isOfSamePool(one, other) &&
   (one.runsImages || !other.runsImages) &&
@@ -55,7 +56,7 @@ export function makeDispatcher(
   let isStopped = false;
   /** Grows each time that the queue may have changed. */
   let queueVersion = 0;
-  /** For each connection, the state of the queue and of the connection in which the queue had no execution for it. */
+  /** The connections for which the queue had no execution, each with the state of the queue and of the connection at that time. */
   const foundNothing = new WeakMap<OpenConnection, string>();
   const stateOf = (connection: OpenConnection) => `${queueVersion} ${leastDepthOf(connection)}`;
 
@@ -117,8 +118,8 @@ export function makeDispatcher(
           ? [next]
           : candidates.filter((each) => coversWorkOf(next, each) && coversWorkOf(each, next));
       if ((await fill(group)) === 'look_for_retries') isAlone = true;
-      // Connections of one pool see the same queue, except for runs that need a feature, and for retries, which avoid one worker: if two
-      // connections find no run, the others that can do no more also find none.
+      // Suppose that two connections can take every run that a third one can take. If the queue has no run for these two, it also has none
+      // for the third one. One connection proves less: the queue may have a retry, which avoids one worker.
       const done = [...connections.values()].filter((each) => foundNothing.get(each) === stateOf(each));
       for (const connection of candidates)
         if (done.filter((each) => coversWorkOf(each, connection)).length >= 2)
@@ -152,8 +153,8 @@ export function makeDispatcher(
 const loadOf = (connection: OpenConnection, more = 0): number => (takenSlots(connection) + more) / connection.slots;
 
 /**
- * Returns the connections to which the next runs go, in order: each run goes to the connection that is then the least loaded. A connection
- * is listed only as long as a further run must not be deeper in its tree than the first one.
+ * Returns the connections for the next runs, in order. Each run goes to the connection that has the lowest load at that time. A connection
+ * gets no further run if this run would have to be deeper in its tree than the first one.
  */
 function slotsOf(group: readonly OpenConnection[]): OpenConnection[] {
   const slots: OpenConnection[] = [];
@@ -170,8 +171,7 @@ function slotsOf(group: readonly OpenConnection[]): OpenConnection[] {
   return slots;
 }
 
-/** Removes the MCP servers, because workers of other kinds put them into a command line, and the headers of MCP servers must not reach a
- * sandbox. */
+/** Removes the MCP servers. Workers of other kinds put them into a command line, so their headers would reach a sandbox. */
 function withoutMcpServers({ mcp_servers: _, ...config }: Assignment['config']): Assignment['config'] {
   return config;
 }
@@ -191,7 +191,7 @@ export function assignmentMessage(
   const sidecarImage = isPublic ? worker.sidecarImage : undefined;
   const imageArguments = sidecarImage === undefined || image === null ? [] : ['--docker-image', image];
   const shape = runnerOf(assignment.config)?.instance_shape;
-  const allowedHosts = allowedHostsOf(assignment.network);
+  const { config, allowedHosts } = withClosableNetwork(assignment.config, allowedHostsOf(assignment.network));
   return {
     type: 'task_assignment',
     data: {
@@ -205,7 +205,7 @@ export function assignmentMessage(
         created_at: assignment.createdAt,
         updated_at: assignment.updatedAt,
         owner: { Type: 'TEAM', Id: assignment.teamNumber },
-        agent_config_snapshot: withoutMcpServers(assignment.config),
+        agent_config_snapshot: withoutMcpServers(config),
         agent_conversation_id: assignment.conversationId,
       },
       env_vars: { RUNYARD_RUN_TOKEN: assignment.runToken, ...(isPublic ? { WARP_API_KEY: assignment.runToken } : {}) },
@@ -216,7 +216,7 @@ export function assignmentMessage(
       ...(assignment.limits ? { limits: assignment.limits } : {}),
       ...(assignment.system ? { system: assignment.system } : {}),
       ...(assignment.services.length > 0 ? { services: [...assignment.services] } : {}),
-      ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
+      ...(allowedHosts.length > 0 ? { allowed_hosts: [...allowedHosts] } : {}),
     },
   };
 }

@@ -50,7 +50,6 @@ export interface HubConnection {
   closed(): Promise<void>;
 }
 
-/** Options of a hub. */
 export interface HubOptions {
   readonly serviceInstanceId: string;
   /** Returns the run's arguments for the agent. */
@@ -175,7 +174,7 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
           if (handled === 'row_lost') end();
           if (message.type === 'worker_hello') orders.sendSoon();
           if (handled === 'applied') return;
-          // A hello may say that the worker takes runs that it did not take before.
+          // After a hello, the worker may accept runs that it did not accept before.
           if (isOfWorker(message)) queueChanged();
           else slotFreed();
         },

@@ -5,7 +5,7 @@ import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { dropWorkerConnection, findConnectionsOfDeadServices } from '../../runs/executions/lease/connection-rows.ts';
 import { sandboxPhases } from '../../runs/executions/phases.ts';
 import { hasKey, isInPool } from '../../runs/executions/queue/may-take.ts';
-import { requeue } from '../../runs/executions/transitions/transitions.ts';
+import { takeBack, type UnclaimedAssignment } from '../../runs/executions/reconcile/take-back.ts';
 
 const assignedTo = defineStatement({
   name: 'find_assigned_to_connection',
@@ -17,10 +17,7 @@ const assignedTo = defineStatement({
 });
 
 /** Returns the assignments of a connection whose worker has not claimed them yet. */
-export async function findAssigned(
-  db: Queryable,
-  connectionId: string,
-): Promise<{ runId: string; executionId: string; assignmentId: string }[]> {
+export async function findAssigned(db: Queryable, connectionId: string): Promise<UnclaimedAssignment[]> {
   return await db.query(assignedTo, [connectionId]);
 }
 
@@ -43,13 +40,11 @@ export async function findMissing(
 }
 
 /**
- * Handles the loss of a connection. Unclaimed assignments return to the queue. For the other executions, the worker has some time to
+ * Handles the loss of a connection. Takes back the unclaimed assignments. For the other executions, the worker has some time to
  * connect again.
  */
 export async function loseConnection(deps: ExecutionDeps, connectionId: string): Promise<void> {
-  for (const assigned of await findAssigned(deps.db, connectionId)) {
-    await requeue(deps.db, { ...assigned, args: { assignment_id: assigned.assignmentId } });
-  }
+  for (const assigned of await findAssigned(deps.db, connectionId)) await takeBack(deps, assigned, 'lost');
   await dropWorkerConnection(deps.db, connectionId, deps.timing.reconnectGraceSeconds);
 }
 

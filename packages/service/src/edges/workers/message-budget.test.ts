@@ -15,7 +15,7 @@ function openBudget() {
   return {
     budget,
     waits,
-    /** Different callers of the team, unless one is named. */
+    /** Each call has a new caller, unless `caller` is given. */
     spend: async (team: string, cost: number, caller: string = randomUUID()): Promise<number> => {
       waits.length = 0;
       await budget.spend({ team, caller }, cost);

@@ -17,8 +17,8 @@ export interface Payer {
 }
 
 /**
- * Returns who pays for the messages of a connection. `poolTeam`: team of its pool; null: the hosted pool, which pays by itself. Its key belongs
- * to the operator's team, whose other workers must not delay the runs of all teams.
+ * Returns who pays for the messages of a connection. `poolTeam`: team of its pool; null: the hosted pool. This pool has a budget of its
+ * own: its key belongs to the operator's team, and other workers of that team must not delay the runs of all teams.
  */
 export const payerOf = (
   {
@@ -68,7 +68,7 @@ function makeLedger(part: number): Ledger {
   return {
     pay(key, cost, at) {
       const leastPaid = at - burstMs;
-      // A key that has the whole burst again needs no entry. The keys are in the order of their last messages.
+      // Remove the entries of keys that may again spend a whole burst. The map is in the order of the keys' last messages.
       for (const [each, paid] of paidAt) {
         if (paid > leastPaid) break;
         paidAt.delete(each);

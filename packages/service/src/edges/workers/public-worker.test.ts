@@ -231,7 +231,7 @@ test('a run whose agent is silent for three minutes ends, but a run whose agent 
   await pingAndSweep(executionId);
   expect(await runOf(runId)).toMatchObject({
     state: 'ERROR',
-    status_message: { message: expect.stringMatching(/not heard of for 3 min, although worker box is connected/) },
+    status_message: { message: expect.stringMatching(/sent nothing for 3 min, although worker box is connected/) },
   });
 });
 

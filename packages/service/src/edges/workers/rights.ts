@@ -22,7 +22,7 @@ const lockConnection = defineStatement({
 /** Locks the connection's row. Throws `ConnectionEnded`. */
 export async function lockOwnConnection(tx: Queryable, connectionId: string): Promise<void> {
   const [row] = await tx.query(lockConnection, [connectionId]);
-  if (!row) throw new ConnectionEnded('another service process took this one for dead');
+  if (!row) throw new ConnectionEnded('another service process counted this process as dead');
   if (!row.hasKey)
     throw new ConnectionEnded('the key of the connection has ended, or its person may not run workers any more');
 }
@@ -51,7 +51,7 @@ export async function lockServed(
   connectionId: string,
 ): Promise<Phase | null> {
   const [row] = await tx.query(lockExecution, [execution.runId, execution.executionId, connectionId]);
-  if (row && !row.isKnown) throw new ConnectionEnded('another service process took this one for dead');
+  if (row && !row.isKnown) throw new ConnectionEnded('another service process counted this process as dead');
   return row?.mayServe ? row.phase : null;
 }
 

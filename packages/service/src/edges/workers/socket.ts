@@ -149,12 +149,12 @@ const onlyHosted = `worker_id: this key only connects workers of the hosted pool
 const notConnector = (name: string, owner: string, uid: string): string =>
   `worker_id: the pool ${name} belongs to ${owner}. Its owner or an administrator lets this key connect with: bin/runyard workers allow ${name} ${uid}`;
 
-const tooManyPools = `worker_id: the team has ${maxWorkerPools} pools of workers, as many as it can have. Delete one with bin/runyard workers delete, or connect under the name of one.`;
+const tooManyPools = `worker_id: the team has ${maxWorkerPools} pools of workers, which is the maximum. Delete one with bin/runyard workers delete, or connect under the name of one.`;
 
 const tooManyChanges = 'The team has reached its limit of changes a day, and a new pool is a change.';
 
 const tooManyConnections =
-  'The team, or the owner of this key, has as many connections of workers to this service process as it can have. Stop workers that are not needed.';
+  'The team, or the owner of this key, has reached its limit of worker connections to this service process. Stop workers that are not needed.';
 
 /** Answers without a WebSocket, and closes the connection within `closeWaitMs`, even if the client keeps its side open. */
 function refuseUpgrade(

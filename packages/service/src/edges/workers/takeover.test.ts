@@ -119,7 +119,7 @@ test("another team's worker of the same name cannot take over executions of a se
   expect(await stateOf(runId)).toBe('CLAIMED');
 
   const silent = await connect(service.otherKey, 'box');
-  // A worker without a hello soon counts as a public worker, and gets no list of executions that it could end.
+  // A worker without a hello soon counts as a public worker. It cannot end executions of other workers.
   await vi.waitFor(
     async () => {
       silent.say(failed(runId, executionId));

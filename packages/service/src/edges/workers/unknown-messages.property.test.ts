@@ -14,7 +14,7 @@ afterAll(() => process.close());
 const reports = ['task_claimed', 'task_completed', 'task_failed', 'execution_closed'];
 const known = [...reports, 'task_rejected', 'worker_status'];
 const members = fc.dictionary(fc.string(), fc.jsonValue(), { maxKeys: 5 });
-/** A message whose type the service does not know, or whose members it does not know. */
+/** A message with a type or with members that the service does not know. */
 const newer = fc.oneof(
   fc.jsonValue(),
   fc.record({ type: fc.oneof(fc.string(), fc.constant('debug_archive_logs_uploaded')), data: fc.jsonValue() }),

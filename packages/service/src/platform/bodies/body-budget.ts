@@ -3,7 +3,6 @@
  * token, for each team, and in total.
  */
 
-/** The owner of a body. */
 export interface BodyOwner {
   /** Undefined: the sender has no key. All senders without a key count as one team with a small limit. */
   readonly teamId: string | undefined;

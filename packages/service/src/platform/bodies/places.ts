@@ -1,4 +1,4 @@
-/** Limits how many connections or requests of each key are open at the same time. Each of them takes a place. */
+/** Limits the number of open connections or requests of each key. Each of them takes a place. */
 export interface Places {
   /**
    * Takes a place of `key` and returns the function that frees it. A second call of that function does nothing. Returns undefined if

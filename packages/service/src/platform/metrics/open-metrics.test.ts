@@ -118,7 +118,7 @@ test('the gauges of the process show the delay of the event loop, the memory, an
     return await longestDelay();
   };
   await expect.poll(delayOfBlocked).toBeGreaterThan(0.15);
-  // A reading shows the delays since the reading before. A busy machine delays the loop too, but seldom by so much.
+  // A reading shows the delays since the previous reading. A busy machine also delays the loop, but rarely by so much.
   await expect.poll(longestDelay).toBeLessThan(0.15);
   stop();
   await drop();

@@ -32,7 +32,7 @@ export function signUrl(signer: Signer, baseUrl: string, target: SignedTarget, n
   };
 }
 
-/** Most seconds by which the clocks of two service processes differ. */
+/** Maximum difference between the clocks of two service processes, seconds. */
 const clockSeconds = 5 * 60;
 
 /** `expired`: the signature is right, but the URL is no longer valid. */

@@ -5,7 +5,7 @@ export interface OneAtATime {
    * that came meanwhile. Rejects if the last of these runs of the work fails.
    */
   run(): Promise<void>;
-  /** Waits for the work in progress, and prevents that the work starts again. */
+  /** Waits for the work in progress, and ends all later starts of the work. */
   stop(): Promise<void>;
 }
 

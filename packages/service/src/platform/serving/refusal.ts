@@ -43,7 +43,7 @@ export function invalid(errors: readonly Fault[]): Refusal {
 
 /** Returns the 400 refusal of a cursor that was made for another list or another query. */
 export const wrongCursor = (): Refusal =>
-  invalid([{ path: 'cursor', message: 'is not a cursor of this list; send the query of the page before' }]);
+  invalid([{ path: 'cursor', message: 'is not a cursor of this list; send the same query as for the previous page' }]);
 
 /** Returns the 503 refusal of a restored copy for everybody but owners. */
 export const pausedCopy = (): Refusal =>

@@ -24,7 +24,7 @@ type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;
 
 /**
  * An authorized request whose parts match the schemas of its route. `P` is the type of the owner of an API key, `S` the type of the
- * execution of a run token. `I` is the part of `S` that routes get whose statements check the token again.
+ * execution of a run token. `I` is the part of `S` for routes whose statements check the token again.
  */
 export interface Call<R extends Route, P, S, I = S> {
   readonly params: Parsed<R['params']>;

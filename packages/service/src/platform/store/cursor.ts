@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import type { PageInfo } from '@runyard/contract/wire/profiles';
 
 /** The last entry of a page. `value` is the sort value of the entry, in the form in which the database returns it: times have microseconds. */
 export interface CursorPosition {
@@ -46,3 +47,46 @@ export function readCursor(signer: CursorSigner, identity: string, cursor: strin
   ];
   return of === identity ? { ok: true, position: { value, id, isSimilar } } : { ok: false, reason: 'other_list' };
 }
+
+/** The query of a page. `cursor`: absent for the first page. */
+interface PageQuery {
+  readonly limit: number;
+  readonly cursor?: string | undefined;
+}
+
+/** How the rows of a list are read. */
+interface ListRows<Row> {
+  /** Identifies the list with its filters, because a cursor works only for the list for which it was made. */
+  readonly list: unknown;
+  /** Reads `count` rows. `after`: the last row of the previous page; undefined for the first page. */
+  readonly read: (after: CursorPosition | undefined, count: number) => Promise<readonly Row[]>;
+  readonly positionOf: (row: Row) => CursorPosition;
+}
+
+/**
+ * Returns the rows of one page, and whether there is a next page. Reads one row more than the page has, to know that. Returns null if the
+ * cursor was made for another list.
+ */
+export async function readPage<Row>(
+  signer: CursorSigner,
+  { limit, cursor }: PageQuery,
+  { list, read, positionOf }: ListRows<Row>,
+): Promise<{ readonly page: readonly Row[]; readonly page_info: PageInfo } | null> {
+  const identity = listIdentity(list);
+  const found = cursor === undefined ? undefined : readCursor(signer, identity, cursor);
+  if (found?.ok === false) return null;
+  const rows = await read(found?.position, limit + 1);
+  const page = rows.slice(0, limit);
+  const last = page.at(-1);
+  if (rows.length <= limit || last === undefined) return { page, page_info: { has_next_page: false } };
+  return { page, page_info: { has_next_page: true, next_cursor: writeCursor(signer, identity, positionOf(last)) } };
+}
+
+/** Returns the position of a row in a list that is sorted only by id. */
+export const positionOfId = ({ id }: { readonly id: string }): CursorPosition => ({ value: null, id });
+
+/** Returns the position of a row in a list that is sorted by name. */
+export const positionOfName = ({ name, uid }: { readonly name: string; readonly uid: string }): CursorPosition => ({
+  value: name,
+  id: uid,
+});

@@ -10,20 +10,20 @@ const members = (object: object): string => JSON.stringify(object).slice(1, -1);
 
 /** Writes a `ConversationResponse` as JSON, in pieces of about 64 KB. Returns null if the conversation has no parts. */
 export async function conversationJson(
-  conversationId: string,
+  conversation: { readonly id: string; readonly title: string | undefined },
   parts: AsyncGenerator<ConversationPart>,
 ): Promise<AsyncGenerator<Buffer> | null> {
   const first = await parts.next();
   if (first.done) return null;
-  return write(conversationId, first.value, parts);
+  return write(conversation, first.value, parts);
 }
 
 async function* write(
-  conversationId: string,
+  { id, title }: Parameters<typeof conversationJson>[0],
   first: ConversationPart,
   rest: AsyncGenerator<ConversationPart>,
 ): AsyncGenerator<Buffer> {
-  let text = `{${members({ conversation_id: conversationId })},"steps":[`;
+  let text = `{${members({ conversation_id: id, title })},"steps":[`;
   let steps = 0;
   let messages = 0;
   const add = (part: ConversationPart): void => {

@@ -74,12 +74,12 @@ export async function readEarlierConversation(
 ): Promise<EarlierConversation | 'busy'> {
   const { runId, teamId, conversationId, harness, continues, fresh, loss } = place;
   const [last] = await db.query(readLast, [runId, teamId, conversationId, continues ?? 0, harness, fresh]);
-  if (!last) return {};
-  const memory = last.remembers
+  const memory = last?.remembers
     ? { kind: 'memory' as const, path: `/api/v1/harness-support/memory/${last.id}` }
     : undefined;
   if (memory !== undefined && loss === undefined) return { conversation: memory };
   const runs = await readConversationRuns(db, teamId, conversationId);
+  if (!last && (fresh > 0 || !runs.some(({ isForked }) => isForked))) return {};
   const index = runs.findIndex(({ id }) => id === runId);
   const upTo = continues ?? 0;
   const until = loss && (loss.after ?? (await beginOfLastTurn(db, runId, upTo)));

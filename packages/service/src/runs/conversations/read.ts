@@ -2,7 +2,15 @@ import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { BodyLimits, Place } from '../../platform/bodies/body-budget.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, nullable, numeric, text, uuid } from '../../platform/store/database/statement.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  nullable,
+  numeric,
+  text,
+  uuid,
+} from '../../platform/store/database/statement.ts';
 import { type ConversationRange, readOrder, readOrderOfMessage } from './order.ts';
 import { type ConversationPart, partsOfRun } from './parts.ts';
 
@@ -45,7 +53,7 @@ export interface ConversationRun extends ConversationRange {
 export async function* readParts(db: Database, runs: readonly ConversationRun[]): AsyncGenerator<ConversationPart> {
   for (const { id, state, ...range } of runs) {
     const order = await readOrder(db, id, range);
-    const isOver = isTerminal(state) || range.upTo !== undefined;
+    const isOver = isTerminal(state) || range.upTo !== undefined || range.until !== undefined;
     yield* partsOfRun(db, { runId: id, order, lastExecutionId: await lastSpeaker(db, id), isOver });
   }
 }
@@ -74,26 +82,47 @@ export async function lastSpeaker(db: Queryable, runId: string): Promise<string 
 
 const readRuns = defineStatement({
   name: 'read_runs_of_conversation',
-  text: 'SELECT id, state, harness FROM runs WHERE conversation_id = $2 AND team_id = $1 ORDER BY created_at, id',
-  row: { id: uuid, state: text<RunState>(), harness: text() },
+  text: `
+    SELECT id, state, harness, until, until IS NOT NULL AS "isForked" FROM (
+      SELECT r.id, r.state, r.harness, f.up_to AS until, r.created_at FROM forked_runs f JOIN runs r ON r.id = f.run_id
+      WHERE f.conversation_id = $2 AND r.team_id = $1
+      UNION ALL SELECT id, state, harness, NULL, created_at FROM runs WHERE conversation_id = $2 AND team_id = $1
+    ) all_runs ORDER BY "isForked" DESC, created_at, id`,
+  row: { id: uuid, state: text<RunState>(), harness: text(), until: nullable(integer), isForked: boolean },
 });
 
-/** Returns a conversation's runs in the team, oldest first; [] if the team has no such conversation. */
+/** A run of a conversation. `isForked`: the run belongs to the conversation from which this conversation was forked. */
+export interface ListedRun extends ConversationRun {
+  readonly harness: string;
+  readonly isForked: boolean;
+}
+
+/**
+ * Returns a conversation's runs in the team, oldest first; [] if the team has no such conversation. A forked conversation begins with the
+ * runs of the other conversation, up to the fork.
+ */
 export async function readConversationRuns(
   db: Queryable,
   teamId: string,
   conversationId: string,
-): Promise<(ConversationRun & { readonly harness: string })[]> {
-  return await db.query(readRuns, [teamId, conversationId]);
+): Promise<ListedRun[]> {
+  const runs = await db.query(readRuns, [teamId, conversationId]);
+  return runs.map(({ until, ...run }) => (until === null ? run : { ...run, until }));
 }
 
-/** Returns the newest run of the team's conversation. */
+const readLatest = defineStatement({
+  name: 'read_latest_run_of_conversation',
+  text: 'SELECT id FROM runs WHERE conversation_id = $2 AND team_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1',
+  row: { id: uuid },
+});
+
+/** Returns the newest run of the team's conversation; undefined if it has none, such as a fork that nobody has continued. */
 export async function readLatestRunId(
   db: Queryable,
   teamId: string,
   conversationId: string,
 ): Promise<string | undefined> {
-  return (await readConversationRuns(db, teamId, conversationId)).at(-1)?.id;
+  return (await db.query(readLatest, [teamId, conversationId]))[0]?.id;
 }
 
 const sumBytes = defineStatement({

@@ -144,7 +144,14 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
       switch (event.type) {
         case 'turn_started': {
           const content: ContentBlock[] = [{ type: 'text', text: event.prompt }];
-          say(event, { role: 'user', content, timestamp: event.occurred_at });
+          const { sent_by, mode } = event;
+          say(event, {
+            role: 'user',
+            content,
+            timestamp: event.occurred_at,
+            ...(sent_by ? { sent_by } : {}),
+            ...(mode ? { mode } : {}),
+          });
           break;
         }
         case 'turn_finished': {
@@ -184,11 +191,13 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
         case 'decided':
           decide(event);
           break;
-        // The conversation does not show these events: setup steps belong to the timeline, and transcripts have separate routes.
+        // The conversation does not show these events: setup steps and checks belong to the timeline, and transcripts have separate routes.
         case 'agent_started':
         case 'follow_up_taken':
         case 'setup_step_started':
         case 'setup_step_finished':
+        case 'check_started':
+        case 'check_finished':
         case 'transcript':
           break;
       }

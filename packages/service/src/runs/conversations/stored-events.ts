@@ -1,5 +1,5 @@
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, text } from '../../platform/store/database/statement.ts';
+import { defineStatement, json, text } from '../../platform/store/database/statement.ts';
 
 /** Names the inputs of the statement that adds events to a conversation. */
 interface InsertedEvents {
@@ -30,4 +30,18 @@ const readLastStep = defineStatement({
 export async function readLastStepId(db: Queryable, runId: string): Promise<string | undefined> {
   const [row] = await db.query(readLastStep, [runId]);
   return row?.step_id;
+}
+
+const readLastPlanOf = defineStatement({
+  name: 'read_last_plan_of_conversation',
+  text: `
+    SELECT event->'data' AS plan FROM (
+      SELECT seq, event FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC LIMIT 10000
+    ) last WHERE event->>'type' = 'notice' AND event->>'name' = 'plan' ORDER BY seq DESC LIMIT 1`,
+  row: { plan: json<unknown>() },
+});
+
+/** Returns the newest plan that the harness has shown, in the form of the Agent Client Protocol; undefined if there is none. */
+export async function readLastPlan(db: Queryable, runId: string): Promise<unknown> {
+  return (await db.query(readLastPlanOf, [runId]))[0]?.plan;
 }

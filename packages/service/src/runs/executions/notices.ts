@@ -58,6 +58,7 @@ export interface Notices {
 /** SQL: the version of the messages and orders for the agent of the execution `e`. */
 export const agentVersion = (runId: string, e: string): string => `
   concat_ws(' ', ${e}.id, nullif(${e}.phase IN ${slotPhases}, true), ${e}.stop_reason, ${e}.interrupted_turn,
+    CASE WHEN ${e}.awaits_followup THEN 'w' || ${e}.finished_turns END,
     (SELECT 'f' || max(f.position) FROM followups f WHERE f.run_id = ${runId}),
     (SELECT 'h' || max(h.number) FROM held_actions h WHERE h.run_id = ${runId}))`;
 

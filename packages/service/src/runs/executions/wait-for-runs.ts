@@ -12,7 +12,6 @@ interface Wait {
   readonly signal?: AbortSignal;
   /** Minimum time between two reads, in milliseconds. All notices within this time lead to one read. Default: 0. */
   readonly restMs?: number;
-  /** Is called before each pause. */
   beforePause?(): Promise<void>;
 }
 

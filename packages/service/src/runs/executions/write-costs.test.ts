@@ -18,7 +18,7 @@ const tables = ['runs', 'run_requests', 'executions', 'run_events'];
 interface Written {
   /** Bytes of PostgreSQL's log, without full pages. */
   readonly bytes: number;
-  /** Entries of indexes. The values of a run that one GIN index gets count as one. */
+  /** Entries of indexes. All values of a run in one GIN index count as one entry. */
   readonly entries: number;
   readonly byRelation: Record<string, string>;
 }

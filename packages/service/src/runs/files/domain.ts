@@ -1,27 +1,23 @@
 import type { Domain, RowRule } from '../../platform/domain.ts';
-import { artifactRoutes } from './artifact-routes.ts';
-import { harnessFileRoutes } from './harness-routes.ts';
-import { preparedRoutes } from './prepared-routes.ts';
+import { oldPullRequestEvents } from './artifacts/pull-requests.ts';
 import { deleteFollowupFiles, fileBlobs } from './retention.ts';
+import { fileRoutes } from './routes.ts';
 import { findChanges, foldStorageChanges, measureStored, recountStorage } from './stored-bytes.ts';
 
-/** Selects rows of files whose bytes never arrived. The URL for their upload expired long ago. */
+/** Selects rows of files whose bytes never arrived. The upload URLs of these files have expired. */
 const isAbandoned = `NOT is_ready AND created_at < now() - interval '24 hours'`;
 
 const rows: readonly RowRule[] = [
   { table: 'artifacts', isOver: isAbandoned },
   { table: 'snapshots', isOver: isAbandoned },
+  oldPullRequestEvents,
   // Selects prepared files that no follow-up has used in time.
   { table: 'prepared_attachments', isOver: `created_at < now() - interval '24 hours'` },
 ];
 
-type FileDeps = Parameters<typeof artifactRoutes>[0] &
-  Parameters<typeof harnessFileRoutes>[0] &
-  Parameters<typeof preparedRoutes>[0];
-
-export const filesDomain = (deps: FileDeps): Domain => ({
+export const filesDomain = (deps: Parameters<typeof fileRoutes>[0]): Domain => ({
   name: 'files',
-  routes: () => [...artifactRoutes(deps), ...harnessFileRoutes(deps), ...preparedRoutes(deps)],
+  routes: () => fileRoutes(deps),
   blobs: fileBlobs,
   gauges: [() => measureStored(deps.db)],
   retention: {

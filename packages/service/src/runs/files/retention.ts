@@ -45,3 +45,15 @@ export async function deleteFollowupFiles(tx: Queryable, runIds: readonly string
   const files = await tx.query(deleteFiles, [runIds]);
   return { blobKeys: files.flatMap(({ key }) => key ?? []), isDone: true };
 }
+
+const deleteOfWithdrawn = defineStatement({
+  name: 'delete_files_of_followup',
+  text: 'DELETE FROM attachments WHERE followup_id = $1 RETURNING blob_key AS key',
+  row: { key: nullable(text()) },
+});
+
+/** Deletes the files of a follow-up that is withdrawn. Returns the keys of their blobs, which the caller deletes after the commit. */
+export async function deleteFilesOfFollowup(tx: Queryable, followupId: string): Promise<readonly string[]> {
+  const files = await tx.query(deleteOfWithdrawn, [followupId]);
+  return files.flatMap(({ key }) => key ?? []);
+}

@@ -2,6 +2,7 @@ import type { ConnectionDecision } from '@runyard/contract/agent/held-connection
 import { readAuthority } from '@runyard/contract/egress/host-name';
 import { asksAbout, readHostRule } from '@runyard/contract/egress/host-rules';
 import type { ExecutionDeps } from '../executions/deps.ts';
+import { isOfFreshCheck } from '../executions/fresh-checks/fresh-checks.ts';
 import { readApprovalRules, takeApprovalOfAttempt, waitForApproval } from '../executions/held-actions/held-actions.ts';
 import type { RunSession } from '../executions/run-tokens/sessions.ts';
 
@@ -19,6 +20,8 @@ export async function holdConnection(
   const target = readAuthority(authority);
   if (target === undefined) return 'denied';
   const { policy, rules } = await readApprovalRules(deps.db, session.runId);
+  // Only the setup of a check has a network.
+  if (await isOfFreshCheck(deps.db, session.runId)) return 'allowed';
   const isNamed = rules.some(({ host: text }) => {
     const rule = text === undefined ? undefined : readHostRule(text);
     return rule !== undefined && asksAbout(rule, target.host, port);

@@ -1,6 +1,6 @@
 import type { AgentInbox, InboxItem } from '@runyard/contract/agent/agent-protocol';
 import type { AgentRequest, AllowFor, Decision } from '@runyard/contract/runs/approvals';
-import type { RunMode } from '@runyard/contract/runs/run-request';
+import type { RunMode } from '@runyard/contract/runs/message-origin';
 import { defineStatement, integer, json, nullable, type RowOf, text } from '../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../executions/deps.ts';
 import { isLateApproval, waitingHeldActions } from '../executions/held-actions/held-actions.ts';
@@ -12,6 +12,7 @@ import type { RunIdentity } from '../executions/run-tokens/sessions.ts';
 import { waitForRuns } from '../executions/wait-for-runs.ts';
 import { type AttachmentRow, agentAttachment, attachmentsOf } from '../files/attachments/read.ts';
 import { askedForChanges } from '../files/changes/read.ts';
+import { isHandedOut } from '../runs/follow-ups/handed-out.ts';
 
 /** A follow-up that no execution has taken. */
 interface WaitingFollowup {
@@ -30,14 +31,14 @@ interface WaitingFollowup {
   readonly attachments: readonly AttachmentRow[];
 }
 
-/** SQL: the columns from which the inbox of the selected execution is built. They include only follow-ups after the position `after`. */
+/** SQL: the columns from which the inbox of the execution `e` is built. They include only follow-ups after the position `after`. */
 const inboxColumns = ({ runId, after, held }: Readonly<Record<'runId' | 'after' | 'held', string>>): string => `
     ${agentVersion(runId, 'e')} AS version, phase, stop_reason, interrupted_turn, finished_turns, ${askedForChanges(runId)} AS asked,
       ${waitingHeldActions({ runId, executionId: '$1', after: held })} AS held,
       (SELECT jsonb_agg(jsonb_build_object('id', w.id, 'position', w.position, 'message', w.message, 'mode', w.mode,
           'debug', w.is_debug, 'answers', w.answers, 'decision', w.decision, 'allow_for', w.allow_for, 'late', w.is_late,
           'attachments', ${attachmentsOf('a.followup_id = w.id')}) ORDER BY w.position)
-       FROM (SELECT *, ${isLateApproval('f')} AS is_late FROM followups f WHERE f.run_id = ${runId} AND f.execution_id IS NULL AND f.position > ${after}
+       FROM (SELECT *, ${isLateApproval('f')} AS is_late FROM followups f WHERE f.run_id = ${runId} AND f.execution_id IS NULL AND f.position > ${after} AND ${isHandedOut('f', 'e')}
          AND (f.is_debug OR (SELECT r.state FROM runs r WHERE r.id = ${runId}) <> 'FAILED') ORDER BY f.position LIMIT 20) w) AS followups`;
 
 const row = {

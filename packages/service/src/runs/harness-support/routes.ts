@@ -2,7 +2,7 @@
 
 import { routes } from '@runyard/contract/routes';
 import type { BodyBudget } from '../../platform/bodies/body-budget.ts';
-import { notFound, tooBusy } from '../../platform/serving/refusal.ts';
+import { invalid, notFound, refuse, tooBusy } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import type { Database } from '../../platform/store/database/database.ts';
@@ -12,6 +12,7 @@ import { serveRun } from '../executions/run-tokens/sessions.ts';
 import { keepClientEvent } from './client-events.ts';
 import { applyAgentEvents } from './events/apply-agent-events.ts';
 import { finishTask, finishTaskWithEvents, reportExit } from './finish/finish-task.ts';
+import { submitResult } from './finish/submit-result.ts';
 import { holdConnection } from './hold-connection.ts';
 import { waitForInbox } from './inbox.ts';
 import { resolveTask } from './task/resolve-task.ts';
@@ -61,6 +62,7 @@ export const harnessRoutes = (deps: HarnessRouteDeps): readonly ServedRoute[] =>
           codeHosts: deps.codeHosts,
           skills: deps.skills,
           definedSkills: deps.definedSkills(executionDeps.db),
+          filesOfEvent: deps.filesOfEvent,
           blobs: deps.blobs,
           ...(deps.contentPolicy ? { contentPolicy: deps.contentPolicy } : {}),
           baseUrl: deps.baseUrl,
@@ -99,6 +101,29 @@ export const harnessRoutes = (deps: HarnessRouteDeps): readonly ServedRoute[] =>
     serveRun(routes.finishTask, async ({ session, body }) =>
       finishTaskWithEvents({ ...executionDeps, blobs: deps.blobs }, session, body),
     ),
+
+    serveRun(routes.submitResult, async ({ session, body }) => {
+      try {
+        const outcome = await submitResult({ ...executionDeps, blobs: deps.blobs }, session, body);
+        switch (outcome.kind) {
+          case 'checked': {
+            const { kind: _, ...answer } = outcome;
+            return answer;
+          }
+          case 'no_schema':
+            return invalid([{ path: 'result', message: 'the run has no output_schema, so it returns no result' }]);
+          case 'no_artifact':
+            return notFound('artifact');
+          case 'too_large':
+            return refuse('invalid_request', { status: 413, detail: outcome.detail });
+          case 'busy':
+            return tooBusy('Too many results wait for their check.');
+        }
+      } catch (error) {
+        if (error instanceof AttemptOver) return error.why === 'stopping' ? stoppingAttempt() : supersededAttempt();
+        throw error;
+      }
+    }),
 
     serveRun(routes.reportClientEvent, async ({ session, params, body }) => {
       if (params.runId !== session.runId) return notFound('run');

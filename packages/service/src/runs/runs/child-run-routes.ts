@@ -8,7 +8,7 @@ import { type RunSession, serveRun, serveRunRepeatable } from '../executions/run
 import type { SubmitDeps } from './submit/prepare.ts';
 import { startChild } from './submit/start-child.ts';
 import { refusedSubmission } from './submit/translate.ts';
-import { awaitChildren, cancelChild, readChildren } from './tree/children.ts';
+import { awaitChildren, cancelChild, readChildren, readOwnArtifacts } from './tree/children.ts';
 
 /** Serves the start, list, await and cancel routes. The contract declares that only a run that may start other runs can call them. */
 export function childRunRoutes(deps: SubmitDeps): readonly ServedRoute[] {
@@ -45,6 +45,8 @@ export function childRunRoutes(deps: SubmitDeps): readonly ServedRoute[] {
       const awaited = await awaitChildren(executionDeps, session, wait);
       return awaited === 'not_found' ? notFound('run') : await readChild(session, params.childRunId);
     }),
+
+    serveRun(routes.listOwnArtifacts, async ({ session }) => await readOwnArtifacts(db, session.runId)),
 
     serveRun(routes.cancelChildRun, async ({ session, params, waiting }) => {
       switch (await cancelChild(executionDeps, session, params.childRunId, waiting())) {

@@ -15,6 +15,7 @@ import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { serve } from '../../team/access/serve.ts';
 import { conversationJson } from '../conversations/as-json.ts';
+import { findInConversation } from '../conversations/find.ts';
 import { type PageEnd, readMessagePage } from '../conversations/page.ts';
 import type { ConversationPart } from '../conversations/parts.ts';
 import {
@@ -26,9 +27,11 @@ import {
   readParts,
   sizeOfConversation,
 } from '../conversations/read.ts';
+import { readTitle } from '../conversations/title.ts';
 import { hasTranscript } from '../conversations/transcript.ts';
 import { whyNothingWasSaid } from '../executions/waiting/read-waits.ts';
 import { blobTarget } from '../files/signed-targets.ts';
+import { ListTooSlow, whileFewAreSlow } from './list/slow-lists.ts';
 import { findRun } from './read/read.ts';
 
 const tooManyReads = (): Refusal => tooBusy('Too many long conversations are being read.');
@@ -86,7 +89,8 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
     if (typeof place === 'string') return tooManyReads();
     if (over.aborted) place.release();
     else over.addEventListener('abort', place.release);
-    const json = await conversationJson(conversationId, message ? message() : readParts(db, runs));
+    const title = await readTitle(db, teamId, conversationId);
+    const json = await conversationJson({ id: conversationId, title }, message ? message() : readParts(db, runs));
     return json && Readable.from(atPace(json, cut), { objectMode: false, highWaterMark: 64 * 1024 });
   };
 
@@ -126,6 +130,19 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
         };
       } finally {
         place.release();
+      }
+    }),
+
+    serve(routes.findInRun, async ({ params, query, principal }) => {
+      const { teamId } = principal;
+      const run = await findRun(db, teamId, params.runId);
+      if (!run) return notFound('run');
+      if (findHarness(run.harness)?.hasOnlyRawOutput) return rawOutputOnly();
+      try {
+        return await whileFewAreSlow(db, teamId, (tx) => findInConversation(tx, run.id, query));
+      } catch (error) {
+        if (!(error instanceof ListTooSlow)) throw error;
+        return tooBusy('The search takes too long.');
       }
     }),
 
@@ -175,7 +192,8 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
             "The built-in harness's conversation has no raw download; read the conversation, or the transcript of its run.",
         });
       }
-      const ids = runs.map(({ id }) => id);
+      // A transcript cannot be cut at the place of a fork, so it has only the runs that continue the fork.
+      const ids = runs.filter(({ isForked }) => !isForked).map(({ id }) => id);
       if (!(await hasTranscript(db, ids))) {
         return refuseUnsaid(principal.teamId, runs, 'The conversation has no transcript yet.');
       }

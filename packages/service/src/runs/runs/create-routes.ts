@@ -1,9 +1,11 @@
 import { routes } from '@runyard/contract/routes';
 import type { RunAgentResponse } from '@runyard/contract/runs/run-request';
-import type { Refusal } from '../../platform/serving/refusal.ts';
+import { notFound, type Refusal } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
-import { serveRepeatable } from '../../team/access/serve.ts';
+import { serve, serveRepeatable } from '../../team/access/serve.ts';
+import { isVisibleRun } from './read/read.ts';
 import type { SubmitDeps } from './submit/prepare.ts';
+import { rerunFailed } from './submit/rerun-failed.ts';
 import { type SingleSubmission, submitRun } from './submit/submit.ts';
 import { refusedSubmission, sourceOf } from './submit/translate.ts';
 
@@ -41,5 +43,11 @@ export function createRoutes(deps: CreateRouteDeps): readonly ServedRoute[] {
         once,
       }),
     ),
+
+    serve(routes.rerunFailedRuns, async ({ principal, params, from }) => {
+      if (!(await isVisibleRun(deps.executionDeps.db, principal.teamId, params.runId))) return notFound('run');
+      const submission = { actor: principal, by: principal, source: sourceOf(from, principal) };
+      return await rerunFailed(deps, submission, params.runId);
+    }),
   ];
 }

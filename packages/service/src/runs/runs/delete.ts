@@ -20,7 +20,6 @@ import { fileBlobs } from '../files/retention.ts';
 /** All columns that name blobs. Every blob belongs to a run. */
 export const runBlobs: readonly BlobColumn[] = [...fileBlobs, ...executionBlobs, skillBlobs];
 
-/** Outcome of a delete. */
 export type DeleteRunOutcome =
   | { readonly kind: 'deleted'; readonly blobKeys: readonly string[] }
   /** 404 */

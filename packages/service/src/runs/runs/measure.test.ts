@@ -27,7 +27,7 @@ test('fifty teams have gauges of their own, which stay, and all others are one s
   expect(costs.get('team-10')).toBeUndefined();
   expect(costs.get('other')).toBe(55);
 
-  // A team that spends most of all later is in the sum, and those of before keep their series.
+  // Even if another team spends the most later, it stays in the sum, and the first teams keep their series.
   await db.query(`UPDATE team_spend SET spent_usd = 1000 FROM teams t WHERE t.id = team_id AND t.uid = 'team-10'`);
   const later = await valuesNow('runyard_team_cost_dollars');
   expect([...later.keys()]).toEqual([...costs.keys()]);

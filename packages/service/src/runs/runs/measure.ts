@@ -6,7 +6,7 @@ import { type ReadGauges, type Reading, reading } from '../../platform/metrics/g
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, float, integer, nullable, text } from '../../platform/store/database/statement.ts';
 
-/** Most teams and most automations that have values of their own. */
+/** Maximum number of teams, and of automations, that have their own values. All others have one value together. */
 const mostShown = 50;
 const mostCounted = 10_000;
 
@@ -31,7 +31,10 @@ const measureFailures = defineStatement({
   row: { team: text(), automation: nullable(text()), count: integer },
 });
 
-/** Returns a function that reads the gauges. Names that had a value of their own keep it, so that a series never stops at an old value. */
+/**
+ * Returns a function that reads the gauges. A team or automation that once had its own value has one in all later readings, so that its
+ * series never stops at an old value.
+ */
 export function measureTeams(db: Queryable): ReadGauges {
   const teams = new Set<string>();
   const automations = new Set<string>();

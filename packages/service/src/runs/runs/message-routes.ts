@@ -29,7 +29,7 @@ function refusalOf(outcome: Unsent): Refusal {
       });
     case 'lacks_right':
       return refuse('not_authorized', {
-        detail: `The sandbox of the run holds the secret ${outcome.secret}, which the author of a text that your run follows may not use.`,
+        detail: `The sandbox of the run holds the secret ${outcome.secret}, and an author whose text your run follows may not use this secret.`,
       });
     case 'too_many':
       return refuse('conflict', {
@@ -61,7 +61,7 @@ export const messageRoutes = ({
       return repository === null
         ? null
         : refuse('not_authorized', {
-            detail: `The workspace of the run has a clone of the private repository ${repository}, which the author of a text that your run follows may not read.`,
+            detail: `The workspace of the run has a clone of the private repository ${repository}, and an author whose text your run follows may not read this repository.`,
           });
     },
     work: async (tx, { session, body }) => {

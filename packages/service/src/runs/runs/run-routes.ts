@@ -13,6 +13,7 @@ import { refusedByPolicy } from '../../team/content-policy/content-policy.ts';
 import { readLatestRunId } from '../conversations/read.ts';
 import { cancelRun, interruptRun } from '../executions/cancel/cancel.ts';
 import { deleteBlobs, deleteRun } from './delete.ts';
+import { type EditOutcome, editFollowup, withdrawFollowup } from './follow-ups/change.ts';
 import { type FollowupSubmission, type SendOutcome, sendFollowup } from './follow-ups/send.ts';
 import { isVisibleRun } from './read/read.ts';
 import type { SubmitDeps } from './submit/prepare.ts';
@@ -22,21 +23,40 @@ interface RunRouteDeps extends SubmitDeps {
   readonly codeHosts: CodeHosts;
 }
 
-function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refusal {
+type Refused = Exclude<SendOutcome | EditOutcome, { kind: 'sent' | 'edited' }>;
+
+function refusedFollowup(outcome: Refused): Refusal {
   switch (outcome.kind) {
+    case 'not_yours':
+      return refuse('not_authorized', {
+        detail:
+          outcome.needs === 'author'
+            ? 'Another caller sent this follow-up. Only its author can change it.'
+            : 'Another caller sent this follow-up. Its author can withdraw it, and an owner or administrator of the team.',
+      });
+    case 'taken':
+      return refuse('conflict', {
+        detail: 'The agent already has this follow-up, so it cannot be changed or withdrawn. Send another one.',
+      });
+    case 'needed':
+      return refuse('conflict', {
+        detail: 'The run was queued again only for this follow-up. Cancel the run instead.',
+      });
     case 'idempotency_conflict':
       return idempotencyConflict();
     case 'invalid':
       return invalid(outcome.faults);
     case 'not_found':
       return notFound('run');
+    case 'no_followup':
+      return notFound('follow-up');
     case 'policy_violation':
     case 'policy_unavailable':
       return refusedByPolicy(outcome);
     case 'may_not_answer':
       return refuse('not_authorized', {
         detail:
-          'The run asks something that a person has to answer. An agent key can answer only if config.approvals_from of the run has the UID of its agent.',
+          'A person must answer the question of this run. An agent key can answer only if config.approvals_from of the run has the UID of its agent.',
       });
     case 'lacks_right':
       return refuse('not_authorized', {
@@ -58,6 +78,11 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
     }
     case 'refused':
       return invalid([{ path: outcome.path, message: outcome.reason }]);
+    case 'is_check':
+      return refuse('operation_not_supported', {
+        detail:
+          'The run only runs a check of the run above it, and no agent works in it. Send the message to that run.',
+      });
     case 'full':
       return invalid([
         {
@@ -66,8 +91,7 @@ function refusedFollowup(outcome: Exclude<SendOutcome, { kind: 'sent' }>): Refus
         },
       ]);
     case 'empty': {
-      const message =
-        'must not be empty: there is neither a saved conversation to continue, nor a decision in the request';
+      const message = 'must not be empty, because the run has no saved conversation and the request has no decision';
       return invalid([{ path: 'message', message }]);
     }
   }
@@ -132,6 +156,16 @@ export function runRoutes(deps: RunRouteDeps): readonly ServedRoute[] {
     serveRepeatable(routes.sendFollowup, ({ params, principal, body, once }) =>
       followUp({ actor: principal, runId: params.runId, request: body, once }),
     ),
+
+    serve(routes.editFollowup, async ({ params: { runId, followupId }, principal, body }) => {
+      const outcome = await editFollowup(deps, { principal, runId, followupId }, body.message);
+      return outcome.kind === 'edited' ? {} : refusedFollowup(outcome);
+    }),
+
+    serve(routes.withdrawFollowup, async ({ params: { runId, followupId }, principal }) => {
+      const outcome = await withdrawFollowup(deps, { principal, runId, followupId });
+      return outcome.kind === 'withdrawn' ? { success: true as const } : refusedFollowup(outcome);
+    }),
 
     serveRepeatable(routes.sendConversationFollowup, async ({ params, principal, body, once }) => {
       const runId = await latestRunOf(principal.teamId, params.conversationId);

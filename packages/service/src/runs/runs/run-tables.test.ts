@@ -2,8 +2,9 @@ import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEmptyDatabase } from '../../../test/database.ts';
 import { insertTeam } from '../../../test/executions.ts';
-import { type Database, openDatabase } from '../../platform/store/database/database.ts';
+import type { Database } from '../../platform/store/database/database.ts';
 import { silentLog } from '../../platform/store/database/log.ts';
+import { openDatabase } from '../../platform/store/database/open-database.ts';
 import { migrateDatabase } from '../../platform/store/migrations/migrate.ts';
 import { listRuns } from './list/list.ts';
 

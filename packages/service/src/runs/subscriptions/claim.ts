@@ -12,6 +12,7 @@ import {
   timestamp,
   uuid,
 } from '../../platform/store/database/statement.ts';
+import type { ChannelName } from './channels.ts';
 
 const measureDue = defineStatement({
   name: 'measure_due_deliveries',
@@ -69,20 +70,23 @@ const claimDue = defineStatement({
       RETURNING d.*
     )
     SELECT claimed.id, claimed.subscription_id, s.team_id, claimed.event, claimed.data, claimed.occurred_at, claimed.attempts,
-      claimed.round_attempts, s.url, s.sealed_secret,
+      claimed.round_attempts, s.url, s.channel, s.sealed_secret,
       CASE WHEN s.previous_secret_until > now() THEN s.previous_sealed_secret END AS previous_sealed_secret
     FROM claimed JOIN event_subscriptions s ON s.id = claimed.subscription_id`,
   row: {
     id: uuid,
     subscription_id: uuid,
     team_id: uuid,
-    event: text<DeliveredEventType>(),
+    /** `notice`: a text for a channel. */
+    event: text<DeliveredEventType | 'notice'>(),
     data: json<Readonly<Record<string, unknown>>>(),
     occurred_at: timestamp,
     /** Number of this attempt. The outcome of the attempt is recorded only if no later attempt has begun. */
     attempts: integer,
     round_attempts: integer,
     url: text(),
+    /** NULL: the delivery is sent to the URL. Otherwise the channel delivers it. */
+    channel: nullable(text<ChannelName>()),
     sealed_secret: bytes,
     /** NULL if the previous secret of the subscription is not used for signatures any more. */
     previous_sealed_secret: nullable(bytes),

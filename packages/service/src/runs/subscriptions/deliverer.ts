@@ -8,15 +8,17 @@ import type { AddressRules } from '@runyard/system/address-rules';
 import { backoffMs, retryAfterMs } from '@runyard/system/backoff';
 import type { Logger } from 'pino';
 import { Webhook } from 'standardwebhooks';
+import type { Resolve } from '../../platform/check-address.ts';
 import { count, observe } from '../../platform/metrics/record.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import { oneAtATime } from '../../platform/serving/one-at-a-time.ts';
 import type { Database } from '../../platform/store/database/database.ts';
+import type { Channels } from './channels.ts';
 import { type ClaimedDelivery, claimDeliveries } from './claim.ts';
 import { deliveryChannel } from './enqueue.ts';
 import { recordAttempt, releaseDelivery } from './record.ts';
 import { sealPurpose } from './secret.ts';
-import { type Resolve, type SendOutcome, send } from './send.ts';
+import { type SendOutcome, send } from './send.ts';
 
 export interface DelivererDeps {
   readonly db: Database;
@@ -27,6 +29,7 @@ export interface DelivererDeps {
   /** Origin (scheme, host and port) of the links in payloads. */
   baseUrl(): string;
   readonly random: () => number;
+  readonly channels: Channels;
 }
 
 export interface DelivererLimits {
@@ -58,6 +61,7 @@ export interface Deliverer {
 
 function payloadOf(delivery: ClaimedDelivery, baseUrl: string): EventPayload {
   const { run_id } = delivery.data;
+  if (delivery.event === 'notice') throw new Error('a notice is only for a channel');
   return {
     type: delivery.event,
     timestamp: delivery.occurred_at,
@@ -88,7 +92,7 @@ function errorOf(outcome: SendOutcome): string | null {
   const { status } = outcome;
   if (status >= 200 && status < 300) return null;
   return status >= 300 && status < 400
-    ? `it answered ${status}: redirects are not followed, the URL must be the final one`
+    ? `it answered ${status}: redirects are not followed, so change the URL to the target of the redirect`
     : `it answered ${status}`;
 }
 
@@ -99,6 +103,7 @@ export async function openDeliverer(deps: DelivererDeps, limits: DelivererLimits
   const stopping = new AbortController();
 
   const post = async (delivery: ClaimedDelivery): Promise<SendOutcome> => {
+    if (delivery.channel !== null) return await deps.channels[delivery.channel](delivery);
     const secrets = openSecrets(vault, delivery);
     if (!secrets) return { kind: 'failed', error: 'the stored secret cannot be read: rotate it' };
     const body = JSON.stringify(payloadOf(delivery, deps.baseUrl()));

@@ -6,7 +6,7 @@ import type {
   ListDeliveriesQuery,
   ListEventDeliveriesResponse,
 } from '@runyard/contract/team/event-subscriptions';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
+import { type CursorSigner, positionOfId, readPage } from '../../platform/store/cursor.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,
@@ -18,6 +18,7 @@ import {
   timestamp,
   uuid,
 } from '../../platform/store/database/statement.ts';
+import { greatestUuid } from '../../platform/store/database/uuid.ts';
 import { deliveryChannel } from './enqueue.ts';
 
 const row = {
@@ -32,7 +33,7 @@ const row = {
 
 const columns = `id, event, data->>'run_id' AS run_id, status, occurred_at, next_attempt_at, delivered_at`;
 
-const readPage = defineStatement({
+const readDeliveries = defineStatement({
   name: 'read_event_deliveries',
   text: `
     SELECT ${columns} FROM event_deliveries
@@ -81,7 +82,7 @@ const readAttempts = defineStatement({
   },
 });
 
-type DeliveryRow = RowOf<typeof readPage>;
+type DeliveryRow = RowOf<typeof readDeliveries>;
 type AttemptRow = RowOf<typeof readAttempts>;
 
 const toAttempt = (row: AttemptRow): DeliveryAttempt => ({
@@ -113,24 +114,13 @@ export async function listDeliveries(
   subscriptionId: string,
   query: ListDeliveriesQuery,
 ): Promise<ListEventDeliveriesResponse | null> {
-  const identity = listIdentity(['event deliveries', subscriptionId, query.status ?? null]);
-  let before = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-  if (query.cursor !== undefined) {
-    const position = readCursor(signer, identity, query.cursor);
-    if (!position.ok) return null;
-    before = position.position.id;
-  }
-  const rows = await db.query(readPage, [subscriptionId, before, query.status ?? null, query.limit + 1]);
-  const page = rows.slice(0, query.limit);
-  const last = page.at(-1);
-  const hasNext = rows.length > query.limit && last !== undefined;
-  return {
-    deliveries: await withAttempts(db, page),
-    page_info: {
-      has_next_page: hasNext,
-      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.id }) } : {}),
-    },
-  };
+  const { status = null } = query;
+  const found = await readPage(signer, query, {
+    list: ['event deliveries', subscriptionId, status],
+    read: (after, count) => db.query(readDeliveries, [subscriptionId, after?.id ?? greatestUuid, status, count]),
+    positionOf: positionOfId,
+  });
+  return found && { deliveries: await withAttempts(db, found.page), page_info: found.page_info };
 }
 
 /** Enqueues a ping. The ping is sent once, even if the subscription is disabled. */

@@ -9,6 +9,7 @@ import type { Signer } from '../../platform/secrets/signer.ts';
 import { secretsKeyFile, type Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { idAt } from '../../platform/store/database/uuid.ts';
+import type { Channels } from './channels.ts';
 import { dueDeliveries, measureDueDeliveries } from './claim.ts';
 import { type Deliverer, openDeliverer } from './deliverer.ts';
 import { subscriptionRoutes } from './routes.ts';
@@ -33,7 +34,7 @@ const oldDeliveries: RowRule = {
   isOver: `id < ${idAt('14 days')}`,
 };
 
-export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
+export function subscriptionsDomain(deps: SubscriptionDeps, channels: Channels): Domain {
   let deliverer: Deliverer | undefined;
   return {
     name: 'subscriptions',
@@ -63,6 +64,7 @@ export function subscriptionsDomain(deps: SubscriptionDeps): Domain {
         resolve: systemNames.resolve,
         baseUrl,
         random: Math.random,
+        channels,
       });
       deliverer = opened;
       const settle = async () => {

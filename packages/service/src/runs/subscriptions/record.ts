@@ -1,7 +1,6 @@
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
 
-/** The outcome of an attempt. */
 export interface AttemptOutcome {
   readonly deliveryId: string;
   /** The URL that the attempt called. If the subscription has another URL now, the outcome does not count for the subscription. */
@@ -57,7 +56,7 @@ const record = defineStatement({
         disabled_at = CASE WHEN s.enabled AND now.ends THEN clock_timestamp() ELSE s.disabled_at END,
         updated_at = CASE WHEN s.enabled AND now.ends THEN clock_timestamp() ELSE s.updated_at END
       FROM done, event_subscriptions before, LATERAL (
-        SELECT f.is_first, $3 = 'gone' OR (NOT f.is_first AND before.failing_since < clock_timestamp() - interval '${disableAfter}') AS ends,
+        SELECT f.is_first, before.channel IS NULL AND ($3 = 'gone' OR NOT f.is_first AND before.failing_since < clock_timestamp() - interval '${disableAfter}') AS ends,
           CASE WHEN $3 = 'gone' THEN 'The receiver answered 410: it is gone.'
             ELSE 'Every attempt for ${disableAfter} failed; the last one: ' || $5 || '.' END AS reason
         FROM (SELECT before.failing_since IS NULL OR before.failed_at < done.started_at - interval '${longestPause}' AS is_first) f

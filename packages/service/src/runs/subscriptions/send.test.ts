@@ -4,7 +4,8 @@ import { makeNameResolver, systemNames } from '@runyard/system/names/resolver';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startFakeNameServer } from '../../../../../test/fakes/name-server.ts';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../../../test/fakes/webhook-receiver.ts';
-import { type Resolve, type SendOptions, send } from './send.ts';
+import type { Resolve } from '../../platform/check-address.ts';
+import { type SendOptions, send } from './send.ts';
 
 let receiver: FakeWebhookReceiver;
 beforeAll(async () => {

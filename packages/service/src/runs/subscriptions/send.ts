@@ -2,14 +2,10 @@
 
 import type { LookupAddress } from 'node:dns';
 import https from 'node:https';
-import { isIP, type LookupFunction } from 'node:net';
-import { type AddressRules, hostOf } from '@runyard/system/address-rules';
-import type { NameResolver } from '@runyard/system/names/resolver';
+import type { AddressRules } from '@runyard/system/address-rules';
 import { http } from '@runyard/system/node-http';
-import { agentFor, proxyOf } from '@runyard/system/outgoing/outgoing';
-
-/** Finds all addresses of a host name. */
-export type Resolve = NameResolver['resolve'];
+import { agentFor } from '@runyard/system/outgoing/outgoing';
+import { findAddresses, lookupOf, RefusedAddress, type Resolve } from '../../platform/check-address.ts';
 
 export interface SendOptions {
   readonly rules: AddressRules;
@@ -33,47 +29,6 @@ export type SendOutcome =
 
 /** Number of answer bytes that are read and dropped, so that the receiver can finish sending. */
 const maxAnswerBytes = 16 * 1024;
-
-class Refused extends Error {}
-
-/** Longest time of a look-up whose result is not needed for the connection, because the proxy looks up the name. */
-const optionalLookUpMs = 1_000;
-
-/**
- * Returns the addresses to connect to. If one address of the name is refused, all addresses of the name are refused. If the connection goes
- * through a proxy, the proxy looks up the name itself, so this machine need not know an address: the result may be empty.
- */
-export async function findAddresses(
-  url: URL,
-  { rules, resolve }: Pick<SendOptions, 'rules' | 'resolve'>,
-  signal: AbortSignal,
-): Promise<readonly LookupAddress[]> {
-  const host = hostOf(url);
-  const family = isIP(host);
-  const isProxied = proxyOf(url) !== undefined;
-  const addresses = family
-    ? [{ address: host, family }]
-    : isProxied
-      ? await resolve(host, AbortSignal.any([signal, AbortSignal.timeout(optionalLookUpMs)])).catch(() => [])
-      : await resolve(host, signal);
-  signal.throwIfAborted();
-  const kinds = addresses.map(({ address }) => rules(address));
-  if (kinds.length === 0 && !isProxied) throw new Refused('the host name has no address');
-  if (kinds.includes('refused'))
-    throw new Refused('the URL resolves to an address that is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS');
-  if (url.protocol !== 'https:' && (kinds.includes('public') || kinds.length === 0))
-    throw new Refused('https is needed for a public address');
-  return addresses;
-}
-
-/** Gives the checked addresses to the sockets, because another DNS look-up could return other addresses. */
-export function lookupOf(addresses: readonly LookupAddress[]): LookupFunction {
-  return (_host, { all }, callback) => {
-    const [first] = addresses;
-    if (all) callback(null, [...addresses]);
-    else callback(null, first?.address ?? '', first?.family);
-  };
-}
 
 function exchange(
   url: URL,
@@ -127,7 +82,7 @@ const reasons: Readonly<Record<string, string>> = {
 
 /** Returns the reason why a request has no answer, as a text that reveals nothing about the network of the service. */
 export function reasonOf(error: unknown): string {
-  if (error instanceof Refused) return error.message;
+  if (error instanceof RefusedAddress) return error.message;
   const { code } = (error ?? {}) as { code?: unknown };
   if (typeof code !== 'string') return 'the connection was closed without an answer';
   return reasons[code] ?? `the request failed (${code.slice(0, 60)})`;

@@ -10,6 +10,7 @@ import type {
 } from '@runyard/contract/team/event-subscriptions';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import { readsOfTeam } from '../../platform/store/database/rows-of-team.ts';
 import {
   boolean,
   defineStatement,
@@ -41,23 +42,11 @@ const row = {
   updated_at: timestamp,
 };
 
-const columns = Object.keys(row).join(', ');
-
-const readAll = defineStatement({
-  name: 'read_event_subscriptions_of_team',
-  text: `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 ORDER BY id`,
-  row,
-});
-
-const readOne = defineStatement({
-  name: 'read_event_subscription',
-  text: `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 AND id = $2`,
-  row,
-});
+const { columns, readAll, readOne } = readsOfTeam('event_subscriptions', row, 'channel IS NULL');
 
 const lockOne = defineStatement({
   name: 'lock_event_subscription',
-  text: `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 AND id = $2 FOR UPDATE`,
+  text: `SELECT ${columns} FROM event_subscriptions WHERE team_id = $1 AND id = $2 AND channel IS NULL FOR UPDATE`,
   row,
 });
 
@@ -94,14 +83,14 @@ const rotate = defineStatement({
       previous_sealed_secret = CASE WHEN vault_key_id = ANY($5::text[]) THEN sealed_secret END,
       previous_secret_until = clock_timestamp() + interval '24 hours',
       vault_key_id = $3, sealed_secret = $4, updated_at = clock_timestamp()
-    WHERE team_id = $1 AND id = $2 RETURNING ${columns}`,
+    WHERE team_id = $1 AND id = $2 AND channel IS NULL RETURNING ${columns}`,
   row,
 });
 
 const remove = defineStatement({
   name: 'delete_event_subscription',
   text: `
-    WITH gone AS (DELETE FROM event_subscriptions WHERE team_id = $1 AND id = $2 RETURNING id, name),
+    WITH gone AS (DELETE FROM event_subscriptions WHERE team_id = $1 AND id = $2 AND channel IS NULL RETURNING id, name),
       log AS (DELETE FROM event_deliveries d USING gone WHERE d.subscription_id = gone.id)
     SELECT name FROM gone`,
   row: { name: nullable(text()) },

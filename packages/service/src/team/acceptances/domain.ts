@@ -1,6 +1,7 @@
 import type { Domain, RowRule } from '../../platform/domain.ts';
 import type { Database } from '../../platform/store/database/database.ts';
-import { type AcceptableConversations, acceptanceRoutes } from './routes.ts';
+import { acceptanceRoutes } from './routes.ts';
+import type { AcceptableConversations } from './waiting-all.ts';
 
 /**
  * Deletes a revision 90 days after the next revision was written. Until then, an ended run that executed the revision can be continued. A

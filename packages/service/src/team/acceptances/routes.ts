@@ -1,28 +1,13 @@
 import { maxWaitingContents } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { WaitingContent } from '@runyard/contract/runs/acceptances';
 import { notFound, refuse } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
-import type { Database, Queryable } from '../../platform/store/database/database.ts';
-import type { Author } from '../access/audit/record.ts';
+import type { Database } from '../../platform/store/database/database.ts';
 import type { Principal } from '../access/keys/principal.ts';
 import { serve } from '../access/serve.ts';
-import { type AcceptOutcome, accept } from './accept.ts';
+import { accept } from './accept.ts';
 import { countWaiting, hasPersonalRights, listWaiting } from './waiting.ts';
-
-/** Functions for conversations. The folder `runs` has them, which this folder may not import. */
-export interface AcceptableConversations {
-  list(
-    db: Queryable,
-    caller: Pick<Principal, 'teamId' | 'creator'>,
-    wanted: { readonly uid?: string | undefined; readonly hasPersonal: boolean },
-  ): Promise<WaitingContent[]>;
-  accept(
-    tx: Queryable,
-    by: Author,
-    conversation: { readonly uid: string; readonly revision: number },
-  ): Promise<AcceptOutcome>;
-}
+import { type AcceptableConversations, listAllWaiting } from './waiting-all.ts';
 
 /** Routes that list the contents that wait for acceptance, and that accept a content. */
 export const acceptanceRoutes = ({
@@ -40,9 +25,10 @@ export const acceptanceRoutes = ({
   return [
     serve(routes.listAcceptances, async ({ principal, query }) => {
       const { kind, uid } = query;
+      if (kind === undefined && uid === undefined)
+        return { waiting: await listAllWaiting(db, conversations, principal, { isBrief: false }) };
       const stored = kind === 'conversation' ? [] : await listWaiting(db, principal, { kind, uid });
-      const isWanted = kind === 'conversation' || (kind === undefined && uid === undefined);
-      const written = isWanted ? await listConversations(principal, uid) : [];
+      const written = kind === 'conversation' ? await listConversations(principal, uid) : [];
       const all = [...stored, ...written].sort((a, b) => (a.written_at < b.written_at ? 1 : -1));
       return { waiting: all.slice(0, maxWaitingContents) };
     }),

@@ -8,6 +8,7 @@ import type { CheckDefaults } from './identities/defaults.ts';
 import type { ListAgentsOfFactory } from './identities/identities.ts';
 import { identityRoutes } from './identity-routes.ts';
 import { keyRoutes } from './key-routes.ts';
+import { passkeyRoutes } from './passkey-routes.ts';
 import { endManagementByHand } from './people/by-rules.ts';
 import { takeBackDays } from './people/members.ts';
 import { accessSearches } from './search.ts';
@@ -18,6 +19,8 @@ import { auditRoutes, invitationRoutes, teamRoutes } from './team-routes.ts';
 import { workerPoolRoutes } from './worker-pool-routes.ts';
 
 interface AccessDeps extends SignOnDeps {
+  /** Returns the URL at which clients reach the service. */
+  baseUrl(): string;
   readonly signing: Signer;
   readonly settings: Pick<Settings, 'RUNYARD_RETENTION_AUDIT_DAYS'>;
 }
@@ -38,6 +41,7 @@ export function accessDomain(
     name: 'access',
     routes: () => [
       ...keyRoutes(deps),
+      ...passkeyRoutes(deps),
       ...teamRoutes(deps),
       ...invitationRoutes(deps),
       ...identityRoutes({ ...deps, checkIdentity, agentsOfFactory, findWaiting }),
@@ -68,6 +72,7 @@ export function accessDomain(
         { table: 'audit_days', isOver: `day < (now() AT TIME ZONE 'UTC')::date - 1` },
         { table: 'team_invitations', isOver: 'expires_at < now()' },
         { table: 'sign_on_uses', isOver: 'expires_at < now()' },
+        { table: 'passkey_uses', isOver: 'expires_at < now()' },
         { table: 'ended_members', isOver: `ended_at < now() - interval '${takeBackDays} days'` },
       ],
       nightly: [

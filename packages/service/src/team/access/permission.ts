@@ -8,11 +8,14 @@ import type { Principal } from './keys/principal.ts';
 export type Permission =
   | { readonly kind: 'allowed' }
   | { readonly kind: 'wrong_kind' }
+  /** The key is limited to another purpose. */
+  | { readonly kind: 'limited'; readonly to: string }
   | { readonly kind: 'not_operator' }
   | { readonly kind: 'sign_in_again' }
   | { readonly kind: 'role_too_low'; readonly needed: Role };
 
-type KeyOwner = Pick<Principal, 'kind' | 'role'> & Partial<Pick<Principal, 'isOperator' | 'browserSession'>>;
+type KeyOwner = Pick<Principal, 'kind' | 'role'> &
+  Partial<Pick<Principal, 'isOperator' | 'browserSession' | 'limitedTo'>>;
 
 const allowed: Permission = { kind: 'allowed' };
 
@@ -21,6 +24,8 @@ const checkRole = (needed: Role, { role }: KeyOwner): Permission =>
 
 /** Decides whether the owner of the key may call the route, before the body is read. */
 export function checkPermission(allow: AllowKeys, owner: KeyOwner): Permission {
+  if (owner.limitedTo !== undefined && owner.limitedTo !== allow.limited)
+    return { kind: 'limited', to: owner.limitedTo };
   switch (owner.kind) {
     case 'session':
       if (allow.session === false) return { kind: 'wrong_kind' };

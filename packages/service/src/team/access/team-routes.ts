@@ -7,7 +7,7 @@ import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import { listChanges } from './audit/list.ts';
 import { acceptAsNewPerson, joinTeam } from './people/accept.ts';
-import { createInvitation, listInvitations, withdrawInvitation } from './people/invitations.ts';
+import { createInvitation, listInvitations, readInvitation, withdrawInvitation } from './people/invitations.ts';
 import { changeRole, listMembers, type MemberRefusal, removeMember } from './people/members.ts';
 import { createTeam, listTeams, renameTeam } from './people/own-teams.ts';
 import { managedByRules, refuseAccept } from './people/refusals.ts';
@@ -130,8 +130,10 @@ export const auditRoutes = ({
   ),
 ];
 
-/** The two routes that accept an invitation. */
+/** The routes for the person who has the key of an invitation. */
 export const invitationRoutes = ({ db, signOn: { isManagedByRules } }: TeamRouteDeps): readonly ServedRoute[] => [
+  serve(routes.readTeamInvitation, async ({ body }) => (await readInvitation(db, body.key)) ?? refuseAccept('unknown')),
+
   serve(routes.acceptTeamInvitation, async ({ body, from }) => {
     const outcome = await acceptAsNewPerson(db, body, isManagedByRules, from);
     return typeof outcome === 'string' ? refuseAccept(outcome) : outcome;

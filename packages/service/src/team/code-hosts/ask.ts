@@ -1,3 +1,4 @@
+import type { IncomingHttpHeaders } from 'node:http';
 import https from 'node:https';
 import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
@@ -6,7 +7,7 @@ import { agentFor } from '@runyard/system/outgoing/outgoing';
 /** A small request to the git service or the API of a code host. */
 export interface HostQuestion {
   readonly url: URL;
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'PATCH' | 'DELETE';
   readonly headers: Readonly<Record<string, string>>;
   readonly body?: Buffer;
   /** Aborts the request, even while the answer is being read. */
@@ -18,6 +19,7 @@ export interface HostQuestion {
 export interface HostAnswer {
   readonly status: number;
   readonly location: string | undefined;
+  readonly headers: IncomingHttpHeaders;
   readonly bytes: Buffer;
   /** True if the body had more than `maxBytes` bytes. */
   readonly isCut: boolean;
@@ -38,10 +40,10 @@ export function askCodeHost({ url, method, headers, body, signal, maxBytes }: Ho
       const parts: Buffer[] = [];
       let size = 0;
       const answer = () => {
-        const { location } = response.headers;
+        const { headers } = response;
         const bytes = Buffer.concat(parts).subarray(0, maxBytes);
         const status = response.statusCode ?? 502;
-        resolve({ status, location, bytes, isCut: size > maxBytes });
+        resolve({ status, location: headers.location, headers, bytes, isCut: size > maxBytes });
         response.destroy();
       };
       if (maxBytes === 0) return answer();

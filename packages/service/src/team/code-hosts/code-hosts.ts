@@ -41,7 +41,6 @@ export interface CodeHosts {
   hostOf(repository: Repository): string;
   /** Returns the clone URL of a repository, without a credential. */
   urlOf(repository: Repository): URL;
-  /** Returns the API of the host of a repository. */
   apiOf(repository: Repository): CodeHostApi;
 }
 

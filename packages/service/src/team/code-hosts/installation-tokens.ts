@@ -33,7 +33,7 @@ export function readAppKey(pem: string): KeyObject | string {
   try {
     key = createPrivateKey(pem);
   } catch {
-    return 'is no private key as PEM. Download one at the settings of the App, and send the whole file';
+    return 'is not a private key in PEM format. Download one in the settings of the App, and send the whole file';
   }
   const bits = key.asymmetricKeyDetails?.modulusLength ?? 0;
   if (key.asymmetricKeyType !== 'rsa' || bits < 2048) return 'must be an RSA key of at least 2048 bits';
@@ -46,13 +46,12 @@ export function readAppKey(pem: string): KeyObject | string {
  * signed with RS256 (RFC 7518, 3.3). The validity of the token begins a minute in the past, because clocks differ, and lasts less than
  * the ten minutes that GitHub allows. `nowMs`: Unix time in milliseconds.
  */
-function signAppToken(appId: string, key: KeyObject, nowMs: number): string {
+export function signAppToken(appId: string, key: KeyObject, nowMs: number): string {
   const now = Math.floor(nowMs / 1000);
   const signed = `${part({ alg: 'RS256', typ: 'JWT' })}.${part({ iat: now - 60, exp: now + 540, iss: appId })}`;
   return `${signed}.${sign('RSA-SHA256', Buffer.from(signed), key).toString('base64url')}`;
 }
 
-/** A stored App. */
 export interface StoredApp {
   /** Id of the stored credential. */
   readonly id: string;

@@ -12,6 +12,7 @@ import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   boolean,
+  bytes,
   defineStatement,
   nullable,
   type RowOf,
@@ -209,3 +210,34 @@ export const sealedCredentials = defineSealedRows({
   sealed: 'sealed_secret',
   purpose: sealPurpose,
 });
+
+const readKey = defineStatement({
+  name: 'read_key_of_github_app',
+  text: `SELECT id, team_id, host, app_id, vault_key_id, sealed_secret FROM code_host_credentials
+    WHERE id = $1 AND kind = 'github_app' AND user_id IS NULL`,
+  row: {
+    id: uuid,
+    team_id: uuid,
+    host: text(),
+    app_id: nullable(text()),
+    vault_key_id: text(),
+    sealed_secret: bytes,
+  },
+});
+
+/** Returns the host and the id of the App whose key is a credential of the team; null if the team has no such credential. */
+export async function findAppCredential(
+  db: Queryable,
+  teamId: string,
+  id: string,
+): Promise<{ readonly host: string; readonly appId: string } | null> {
+  const [found] = await db.query(readKey, [id]);
+  return found?.team_id === teamId ? { host: found.host, appId: found.app_id ?? '' } : null;
+}
+
+/** Returns a function that decrypts the private key of an App as PEM; null if the key is not stored, or this process cannot decrypt it. */
+export async function openAppCredential(db: Queryable, vault: Vault, id: string): Promise<(() => string) | null> {
+  const [found] = await db.query(readKey, [id]);
+  if (!found || !vault.keyIds.includes(found.vault_key_id)) return null;
+  return () => vault.open(sealPurpose(found.id), found.sealed_secret);
+}

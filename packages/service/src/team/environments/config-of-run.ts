@@ -1,9 +1,9 @@
 /**
- * SQL: the configuration without its allowed hosts and tools of model providers, and with the default branch as a protected branch. So an
+ * SQL: the configuration without its allowed hosts, tools of model providers and tools for GitHub, and with the default branch as a protected branch. So an
  * environment that somebody outside of the team wrote loosens no protection. Its limits stay, because without them a sandbox may use more.
  */
 const protectedConfig = (content: string): string =>
-  `jsonb_set(${content} - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(${content}->'protected_branches', 'null'), '[]') || '["HEAD"]')`;
+  `jsonb_set(${content} - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(${content}->'protected_branches', 'null'), '[]') || '["HEAD"]')`;
 
 /**
  * SQL: the configuration of an environment in the revision that a run executes; NULL if this revision was deleted. A run from before

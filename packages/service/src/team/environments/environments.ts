@@ -193,6 +193,7 @@ function stateOf({
   working_directory,
   network,
   provider_tools,
+  github_tools,
 }: EnvironmentConfig): State {
   const allowedHosts = allowedHostsOf(network);
   const print = (commands: unknown) => createHash('sha256').update(JSON.stringify(commands)).digest('hex').slice(0, 16);
@@ -205,6 +206,7 @@ function stateOf({
     protected_branches,
     working_directory,
     provider_tools,
+    ...(github_tools ? { github_tools: Object.entries(github_tools).map(([tool, most]) => `${tool} ${most}`) } : {}),
     ...(allowedHosts.length > 0 ? { allowed_hosts: allowedHosts } : {}),
     variables: variables && Object.keys(variables),
     secrets: secrets?.map((secret) => secret.name),

@@ -1,7 +1,15 @@
 /** Finds the environments that requests name. */
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { boolean, defineStatement, integer, json, nullable, text } from '../../platform/store/database/statement.ts';
+import {
+  boolean,
+  defineStatement,
+  integer,
+  json,
+  nullable,
+  text,
+  texts,
+} from '../../platform/store/database/statement.ts';
 import { type EnvironmentContext, guestUid } from './environments.ts';
 import { visitByLink } from './link.ts';
 import { guestOf } from './may-use.ts';
@@ -53,13 +61,31 @@ const readAdmitted = defineStatement({
   row: { uid: text() },
 });
 
-/** Returns those of the people who may use an environment of another team. */
+/** Returns the people among `people` who may use the environment `uid` as guests. */
 export async function findAdmitted(
   db: Queryable,
   uid: string,
   people: readonly string[],
 ): Promise<ReadonlySet<string>> {
   return new Set(people.length === 0 ? [] : (await db.query(readAdmitted, [uid, people])).map((row) => row.uid));
+}
+
+const readUids = defineStatement({
+  name: 'read_uids_of_named_environments',
+  text: `
+    SELECT config->>'name' AS name, array_agg(uid ORDER BY uid) AS uids FROM environments
+    WHERE team_id = $1 AND config->>'name' = ANY ($2::text[]) GROUP BY config->>'name'`,
+  row: { name: text(), uids: texts },
+});
+
+/** Returns the uids of the team's environments with these names, by name. Several environments can have one name. */
+export async function findEnvironmentsByName(
+  db: Queryable,
+  teamId: string,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, readonly string[]>> {
+  const rows = names.length === 0 ? [] : await db.query(readUids, [teamId, names]);
+  return new Map(rows.map(({ name, uids }) => [name, uids]));
 }
 
 /** Reads the configurations of environments of the team, by uid. */

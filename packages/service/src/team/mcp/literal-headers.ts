@@ -1,6 +1,6 @@
 /**
- * Encrypts the literal headers of MCP servers that a configuration describes. They are credentials, and a configuration stands in the
- * database, in backups and in answers to viewers. An encrypted header works only in the same team, for the same URL and the same name.
+ * Encrypts the literal headers of MCP servers that a configuration describes. They are credentials, and a configuration is in the database,
+ * in backups and in answers to viewers. An encrypted header works only in the same team, for the same URL and the same name.
  */
 import { McpHeaders } from '@runyard/contract/team/mcp-servers';
 import { type ConfigSeal, isSealedValue } from '../../platform/secrets/config-seal.ts';

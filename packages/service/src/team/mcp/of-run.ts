@@ -30,7 +30,7 @@ const readStored = defineStatement({
     url: nullable(text()),
     /** NULL if the server belongs to another team. */
     sealed_values: nullable(bytes),
-    /** Of the command. */
+    /** Revision of the command. */
     revision: integer,
   },
 });

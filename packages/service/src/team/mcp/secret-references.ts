@@ -45,7 +45,6 @@ export function secretsOfServers(servers: NonNullable<AmbientAgentConfig['mcp_se
 /** The present values, by name, of the secrets that a run may use in one form. */
 export type SecretValues = ReadonlyMap<string, string>;
 
-/** Values of secrets by form. */
 export type SecretsByForm = Readonly<Record<ServerSecretForm, SecretValues>>;
 
 /** Returns the values of those secrets of a run that the run's servers may get, by form. */

@@ -5,6 +5,7 @@ import type { CreateMcpServerRequest, McpServer, UpdateMcpServerRequest } from '
 import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
+import { readsOfTeam } from '../../platform/store/database/rows-of-team.ts';
 import {
   bytes,
   defineStatement,
@@ -32,19 +33,7 @@ const row = {
   updated_at: timestamp,
 };
 
-const columns = Object.keys(row).join(', ');
-
-const readAll = defineStatement({
-  name: 'read_mcp_servers_of_team',
-  text: `SELECT ${columns} FROM mcp_servers WHERE team_id = $1 ORDER BY id`,
-  row,
-});
-
-const readOne = defineStatement({
-  name: 'read_mcp_server',
-  text: `SELECT ${columns} FROM mcp_servers WHERE team_id = $1 AND id = $2`,
-  row,
-});
+const { columns, readAll, readOne } = readsOfTeam('mcp_servers', row);
 
 const lockOne = defineStatement({
   name: 'lock_mcp_server',

@@ -21,7 +21,7 @@ export interface ModelChoices {
   readonly isOutOfRequests?: boolean;
 }
 
-/** The choices of a team that has stored none, without an outage of a provider. */
+/** The choices of a team that has stored no choices, if no provider has an outage. */
 export const noChoices: ModelChoices = { defaultId: null, fallbackIds: [], disabledIds: [], outages: [] };
 
 /** Returns the outage of a provider; undefined if no outage is known. */

@@ -8,6 +8,7 @@ const reasons: Readonly<Record<string, string>> = {
   ENETUNREACH: 'no route to the network',
   ETIMEDOUT: 'connection timed out',
   EPROTO: 'no TLS there',
+  ERR_ADDRESS_REFUSED: 'its address is neither public nor in RUNYARD_ALLOW_PRIVATE_NETWORKS',
   ERR_PROXY_TUNNEL: 'the proxy of HTTPS_PROXY opened no connection',
   CERT_HAS_EXPIRED: 'its certificate has expired',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is self-signed',

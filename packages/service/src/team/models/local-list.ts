@@ -15,12 +15,15 @@ export interface LocalListOptions {
 
 /** The last answer of the endpoint. */
 export interface LocalList {
-  /** Returns the last list that the endpoint sent, or, if there is none, the last failure; undefined if the endpoint was not asked yet. */
+  /**
+   * Returns the last list that the endpoint sent, or, if there is none, the last failure; undefined if no request was sent to the endpoint
+   * yet.
+   */
   current(): LocalModels | undefined;
   /** Requests the list in the background if the last list is old. */
   refresh(): void;
-  /** Requests the list now; concurrent calls share one request. Waits at most 10 s. */
-  ask(): Promise<void>;
+  /** Requests the list now; concurrent calls share one request. Waits at most `timeoutMs`, default 10 s. */
+  ask(timeoutMs?: number): Promise<void>;
 }
 
 /** Maximum age of a list before the endpoint is asked again. After a failure it is asked again sooner. */
@@ -33,9 +36,27 @@ const retryMs = 10_000;
 const startTimeoutMs = 3_000;
 const taskTimeoutMs = 10_000;
 
-/** Creates the list. Waits for the endpoint at most 3 s. */
-export async function openLocalList(upstream: Upstream, options: LocalListOptions): Promise<LocalList> {
-  const { log, now, fetchLocal } = options;
+/** The list of the endpoint that is configured now. */
+export interface FollowedList {
+  /** Returns the list of the endpoint; undefined if no endpoint is configured. */
+  list(): LocalList | undefined;
+  /** Requests the list for the first time. Waits for the endpoint at most 3 s. */
+  start(): Promise<void>;
+}
+
+/** Keeps a list for the endpoint that `endpoint` returns, and begins a new list when it returns another one. */
+export function followLocalList(endpoint: () => Upstream | undefined, options: LocalListOptions): FollowedList {
+  let followed: { readonly of: Upstream; readonly list: LocalList } | undefined;
+  const list = (): LocalList | undefined => {
+    const of = endpoint();
+    if (of === undefined) followed = undefined;
+    else if (followed?.of !== of) followed = { of, list: makeLocalList(of, options) };
+    return followed?.list;
+  };
+  return { list, start: async () => await list()?.ask(startTimeoutMs) };
+}
+
+function makeLocalList(upstream: Upstream, { log, now, fetchLocal }: LocalListOptions): LocalList {
   let local: LocalModels | undefined;
   let askedAt = 0;
   let asking: Promise<void> | undefined;
@@ -47,17 +68,15 @@ export async function openLocalList(upstream: Upstream, options: LocalListOption
     // than the reason why there is no list.
     if (answer.ok || local?.ok !== true) local = answer;
     if (!answer.ok && before !== false)
-      log?.warn({ reason: answer.reason }, 'RUNYARD_MODEL_BASE_URL does not list its models');
-    if (answer.ok && before !== true)
-      log?.info({ models: answer.ids.length }, 'RUNYARD_MODEL_BASE_URL lists its models');
+      log?.warn({ reason: answer.reason }, 'the model endpoint does not list its models');
+    if (answer.ok && before !== true) log?.info({ models: answer.ids.length }, 'the model endpoint lists its models');
   };
-  const ask = (): Promise<void> => {
-    asking ??= askWithin(taskTimeoutMs).finally(() => {
+  const ask = (timeoutMs = taskTimeoutMs): Promise<void> => {
+    asking ??= askWithin(timeoutMs).finally(() => {
       asking = undefined;
     });
     return asking;
   };
-  await askWithin(startTimeoutMs);
   return {
     current: () => local,
     refresh: () => {

@@ -2,12 +2,11 @@ import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
 import type { Model } from '@runyard/contract/team/models';
-import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
 import { agentFor } from '@runyard/system/outgoing/outgoing';
 import { z } from 'zod';
 import { connectionReason } from './connection-reason.ts';
-import { endpointOf, type Upstream } from './providers.ts';
+import { endpointOf, lookupFor, type Upstream } from './providers.ts';
 
 const Answer = z.object({ data: z.array(z.object({ id: z.string().min(1).max(200) })).max(5000) });
 
@@ -40,11 +39,13 @@ export async function fetchLocalModels(upstream: Upstream, timeoutMs: number): P
 }
 
 /** Uses node:http, like the gateway, because fetch refuses some ports without an error message. */
-async function getModels({ baseUrl, key }: Upstream, signal: AbortSignal): Promise<IncomingMessage> {
+async function getModels(upstream: Upstream, signal: AbortSignal): Promise<IncomingMessage> {
+  const { baseUrl, key } = upstream;
   const url = new URL(`${baseUrl}/models`);
   const headers = { accept: 'application/json', ...(key === undefined ? {} : { authorization: `Bearer ${key}` }) };
   const { get } = url.protocol === 'https:' ? https : http;
-  const request = get(url, { headers, signal, lookup: systemNames.lookup, agent: agentFor(url) });
+  const lookup = await lookupFor(upstream, url, signal);
+  const request = get(url, { headers, signal, lookup, agent: agentFor(url) });
   const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];
   return response;
 }
@@ -61,7 +62,7 @@ function reasonOf(error: unknown, timeoutMs: number): string {
 export const firstLocalId = 'local/auto';
 
 const describeMissingList = (local: LocalModels | undefined): string => {
-  if (local === undefined) return 'the endpoint was not asked yet';
+  if (local === undefined) return 'no request was sent to the endpoint yet';
   return local.ok ? 'it lists no model' : local.reason;
 };
 

@@ -36,9 +36,11 @@ describe('a service without any provider', () => {
     expect(list.models[0]).toMatchObject({ id: 'runbook', provider: 'UNKNOWN' });
     expect(list.models.slice(1).every((model) => model.disable_reason === 'ADMIN_DISABLED')).toBe(true);
     const ofAnthropic = list.models.find(({ provider }) => provider === 'ANTHROPIC');
-    expect(ofAnthropic?.description).toBe('no key set; set RUNYARD_ANTHROPIC_API_KEY');
+    expect(ofAnthropic?.description).toBe(
+      'no key set; set RUNYARD_ANTHROPIC_API_KEY on the service, or let its owner enter it in the dashboard',
+    );
     expect(models.resolve(ofAnthropic?.id)).toMatchObject({
-      message: `model ${ofAnthropic?.id}: no key set; set RUNYARD_ANTHROPIC_API_KEY on the service`,
+      message: `model ${ofAnthropic?.id}: no key set; set RUNYARD_ANTHROPIC_API_KEY on the service, or let its owner enter it in the dashboard`,
     });
     expect(models.resolve(undefined)).toEqual({ ok: true, model: { id: 'runbook' } });
     expect(models.resolve('auto')).toEqual({ ok: true, model: { id: 'runbook' } });

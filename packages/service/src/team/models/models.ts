@@ -3,61 +3,26 @@ import type { ListModelsResponse, Model } from '@runyard/contract/team/models';
 import { type ModelChoices, noChoices, outageOf } from './choices.ts';
 import { closest } from './closest.ts';
 import { describeOffer, disabledMessage, disableReason } from './describe-offer.ts';
-import { type LocalListOptions, openLocalList } from './local-list.ts';
+import { followLocalList, type LocalListOptions } from './local-list.ts';
 import { fetchLocalModels, firstLocalId, type LocalModels, noListMessage, unlistedModel } from './local-models.ts';
 import { findOffer, listOffers, namedOffer, type Offer, offersOf, readExtraModels, splitModelId } from './offers.ts';
 import { readKnownModels } from './operator-models.ts';
 import { type Price, priceAt } from './price.ts';
 import { isWithoutStreamOptions, type Probe, startableProbe } from './probe-endpoint.ts';
+import { combineAccess, type ProviderAccess } from './provider-access.ts';
 import {
   type ModelSettings,
   type ProviderKind,
   type ProviderName,
+  type Providers,
   providerKinds,
   type Upstream,
-  upstreamsOf,
 } from './providers.ts';
 import { isPublicName } from './public-names.ts';
+import type { ModelResolution, TaskModelResolution } from './resolution.ts';
 
 /** The built-in model that needs no provider: it runs the `sh` blocks of the prompt. */
 const runbookId = 'runbook';
-
-/** A model with which runs can be created. `agentModel` is the value for `AgentTask.harness.model`; absent for `runbook`. */
-export interface ResolvedModel {
-  readonly id: string;
-  readonly agentModel?: AgentModel;
-}
-
-/**
- * `message`: a sentence for the caller that also says what to do. `unknown` and `not_configured`: 400 `invalid_request`; `disabled`: 403
- * `feature_not_available`. `outage`: 503; the model exists, and will work again later.
- */
-export type ModelResolution =
-  | { readonly ok: true; readonly model: ResolvedModel }
-  | {
-      readonly ok: false;
-      readonly reason: 'unknown' | 'not_configured';
-      readonly message: string;
-      readonly suggestions: string[];
-      /** True if the public service may have this model, so a definition that names the model is kept. */
-      readonly isLacking: boolean;
-    }
-  | { readonly ok: false; readonly reason: 'disabled'; readonly message: string }
-  | {
-      readonly ok: false;
-      readonly reason: 'outage';
-      readonly message: string;
-      readonly model: ResolvedModel;
-      readonly retryAfterSeconds: number;
-    };
-
-/**
- * `unreachable`: the run's model is unknown, because the model's endpoint does not list its models; the run ends with
- * `resource_unavailable`.
- */
-export type TaskModelResolution =
-  | ModelResolution
-  | { readonly ok: false; readonly reason: 'unreachable'; readonly message: string };
 
 /** The server that gets the requests of a model. */
 export interface ModelTarget {
@@ -86,7 +51,8 @@ export interface Models {
    */
   target(modelId: string): ModelTarget | undefined;
   /** The configured providers, so that a loop can probe whether they work. */
-  readonly upstreams: Readonly<Partial<Record<ProviderName, Upstream>>>;
+  readonly upstreams: Providers;
+  readonly sourceOf: ProviderAccess['sourceOf'];
 }
 
 export type OpenModelsResult = { ok: true; models: Models } | { ok: false; problems: string[] };
@@ -94,25 +60,30 @@ export type OpenModelsResult = { ok: true; models: Models } | { ok: false; probl
 export interface OpenModelsOptions extends Partial<LocalListOptions> {
   /** Probes once which features the default model of the endpoint on this machine has. If absent, nothing is probed. */
   readonly probe?: Probe;
+  /** Returns the providers to which people have stored the access. If absent, only the settings give access. */
+  readonly stored?: () => Providers;
 }
+
+const noProviders: Providers = {};
 
 /** Returns a text that says why no model of the provider can be chosen, and which setting changes that. */
 const notUsable = ({ neededSetting, keySetting }: ProviderKind): string =>
-  neededSetting === keySetting ? `no key set; set ${neededSetting}` : `no endpoint set; set ${neededSetting}`;
+  `no ${neededSetting === keySetting ? 'key' : 'endpoint'} set; set ${neededSetting} on the service, or let its owner enter it in the dashboard`;
 
 /**
  * Creates the models for `settings`. Waits at most 3 s for the local endpoint. If the endpoint does not answer, the service starts
  * without the endpoint's models and asks again later. Each problem contains the setting and the reason.
  */
 export async function openModels(settings: ModelSettings, options: OpenModelsOptions = {}): Promise<OpenModelsResult> {
-  const { log, now = () => new Date(), fetchLocal = fetchLocalModels, probe } = options;
-  const upstreams = upstreamsOf(settings);
+  const { log, now = () => new Date(), fetchLocal = fetchLocalModels, probe, stored } = options;
+  const { upstreams, sourceOf } = combineAccess(settings, stored ?? (() => noProviders));
   const endpointProbe = startableProbe(log);
   const read = await readKnownModels(settings.RUNYARD_MODELS_FILE);
   if (!read.ok) return read;
   const known = offersOf(read.models);
   const { extra, problems } = readExtraModels(settings.RUNYARD_MODELS, known);
-  const localList = upstreams.local && (await openLocalList(upstreams.local, { log, now, fetchLocal }));
+  const followed = followLocalList(() => upstreams().local, { log, now, fetchLocal });
+  await followed.start();
 
   let offered: { readonly of: LocalModels | undefined; readonly offers: readonly Offer[] } | undefined;
   /**
@@ -120,19 +91,19 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
    * changed.
    */
   const offers = (): readonly Offer[] => {
-    const of = localList?.current();
+    const of = followed.list()?.current();
     if (!offered || offered.of !== of) offered = { of, offers: listOffers([...known, ...extra], of) };
     return offered.offers;
   };
   const firstLocal = (): Offer | undefined => offers().find(({ provider }) => provider === 'local');
-  const usable = (offer: Offer): boolean => upstreams[offer.provider] !== undefined;
+  const usable = (offer: Offer): boolean => upstreams()[offer.provider] !== undefined;
 
   const find = (wanted: string): Offer | undefined =>
-    findOffer(offers(), wanted, { isUsable: usable, localIsListed: localList?.current()?.ok === true });
+    findOffer(offers(), wanted, { isUsable: usable, localIsListed: followed.list()?.current()?.ok === true });
 
   const resolveNamed = (wanted: string): ModelResolution => {
     if (wanted === runbookId) return { ok: true, model: { id: runbookId } };
-    if (wanted === firstLocalId && upstreams.local !== undefined && firstLocal() === undefined)
+    if (wanted === firstLocalId && upstreams().local !== undefined && firstLocal() === undefined)
       return { ok: true, model: { id: firstLocalId } };
     const offer = wanted === firstLocalId ? (firstLocal() ?? find(wanted)) : find(wanted);
     if (offer === undefined) {
@@ -160,7 +131,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
     }
     const kind = providerKinds[offer.provider];
     if (!usable(offer)) {
-      const message = `model ${offer.id}: ${notUsable(kind)} on the service`;
+      const message = `model ${offer.id}: ${notUsable(kind)}`;
       return { ok: false, reason: 'not_configured', message, suggestions: [], isLacking: true };
     }
     const agentModel: AgentModel = {
@@ -177,7 +148,10 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
   if (chosen === 'auto') problems.push('RUNYARD_DEFAULT_MODEL: must name a model; "auto" means this setting itself');
   else if (chosen !== undefined && problems.length === 0) {
     const resolved = resolveNamed(chosen);
-    if (!resolved.ok) problems.push(`RUNYARD_DEFAULT_MODEL: ${resolved.message}`);
+    // The access can be stored while the service runs, so the service starts without it.
+    if (!resolved.ok && resolved.reason === 'not_configured' && stored)
+      log?.warn({ reason: resolved.message }, 'RUNYARD_DEFAULT_MODEL cannot be used');
+    else if (!resolved.ok) problems.push(`RUNYARD_DEFAULT_MODEL: ${resolved.message}`);
   }
   if (problems.length > 0) return { ok: false, problems };
 
@@ -186,7 +160,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       const resolved = resolveNamed(chosen);
       return resolved.ok ? resolved.model.id : chosen;
     }
-    return offers().find(usable)?.id ?? (upstreams.local === undefined ? runbookId : firstLocalId);
+    return offers().find(usable)?.id ?? (upstreams().local === undefined ? runbookId : firstLocalId);
   };
   /**
    * Use the team's own default model while it can be used. If the default is disabled, the first model that is not disabled replaces it.
@@ -240,16 +214,17 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
 
   /** Probes the endpoint's default model, or else its first model, as soon as its models are known. */
   const probeOnce = (): void => {
+    const { local } = upstreams();
     const offer = offers().find(({ id }) => id === defaultOfService());
     const tried = offer?.provider === 'local' ? offer : firstLocal();
-    if (probe && upstreams.local && tried) endpointProbe.begin(upstreams.local, tried, probe);
+    if (probe && local && tried) endpointProbe.begin(local, tried, probe);
   };
   probeOnce();
 
   const models: Models = {
     list: (choices = noChoices) => {
       probeOnce();
-      localList?.refresh();
+      followed.list()?.refresh();
       const runbook: Model = {
         id: runbookId,
         display_name: 'Runbook',
@@ -261,8 +236,8 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
         ...(choices.disabledIds.includes(runbookId) && { disable_reason: 'ADMIN_DISABLED' as const }),
       };
       const current = offers();
-      const unlisted =
-        upstreams.local && firstLocal() === undefined ? [unlistedModel(upstreams.local, localList?.current())] : [];
+      const { local } = upstreams();
+      const unlisted = local && firstLocal() === undefined ? [unlistedModel(local, followed.list()?.current())] : [];
       const list = (some: readonly Offer[]) => some.map((offer) => listed(offer, choices));
       return {
         default_model_id: defaultId(choices),
@@ -275,14 +250,15 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       };
     },
     resolve: (modelId, choices = noChoices) => {
-      localList?.refresh();
+      followed.list()?.refresh();
       return resolve(modelId, choices);
     },
     resolveForTask: async (modelId, choices = noChoices) => {
-      if (modelId !== firstLocalId || upstreams.local === undefined) return models.resolve(modelId, choices);
-      if (firstLocal() === undefined) await localList?.ask();
+      const { local } = upstreams();
+      if (modelId !== firstLocalId || local === undefined) return models.resolve(modelId, choices);
+      if (firstLocal() === undefined) await followed.list()?.ask();
       if (firstLocal() !== undefined) return resolve(firstLocalId, choices);
-      return { ok: false, reason: 'unreachable', message: noListMessage(upstreams.local, localList?.current()) };
+      return { ok: false, reason: 'unreachable', message: noListMessage(local, followed.list()?.current()) };
     },
     fallsBackToRunbook: (modelId) => chosen === undefined && isDefault(modelId) && defaultOfService() === runbookId,
     target: (modelId) => {
@@ -290,7 +266,7 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
       // A run keeps its model even if the catalogue or the endpoint does not have the model any more.
       const offer =
         offers().find((each) => each.id === modelId) ?? (parts && namedOffer(parts.provider, parts.providerModel));
-      const upstream = offer && upstreams[offer.provider];
+      const upstream = offer && upstreams()[offer.provider];
       if (offer === undefined || upstream === undefined) return undefined;
       const { id, provider, providerModel } = offer;
       const refusesStreamOptions =
@@ -304,7 +280,10 @@ export async function openModels(settings: ModelSettings, options: OpenModelsOpt
         ...(refusesStreamOptions && { refusesStreamOptions }),
       };
     },
-    upstreams,
+    get upstreams() {
+      return upstreams();
+    },
+    sourceOf,
   };
   return { ok: true, models };
 }

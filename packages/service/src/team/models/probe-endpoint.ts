@@ -3,13 +3,12 @@
 import { once } from 'node:events';
 import type { IncomingMessage } from 'node:http';
 import https from 'node:https';
-import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
 import { agentFor } from '@runyard/system/outgoing/outgoing';
 import { connectionReason } from './connection-reason.ts';
 import type { ModelsLog } from './local-list.ts';
 import type { Offer } from './offers.ts';
-import type { Upstream } from './providers.ts';
+import { lookupFor, type Upstream } from './providers.ts';
 
 /** `reason`: the part of a sentence after the word "because". It contains no text of the endpoint. */
 export type Abilities =
@@ -125,7 +124,8 @@ function hasToolCall(document: unknown): boolean {
   return Array.isArray(calls) && calls.length > 0;
 }
 
-async function ask({ baseUrl, key }: Upstream, asked: object, signal: AbortSignal): Promise<IncomingMessage> {
+async function ask(upstream: Upstream, asked: object, signal: AbortSignal): Promise<IncomingMessage> {
+  const { baseUrl, key } = upstream;
   const url = new URL(`${baseUrl}/chat/completions`);
   const body = JSON.stringify(asked);
   const headers = {
@@ -134,7 +134,8 @@ async function ask({ baseUrl, key }: Upstream, asked: object, signal: AbortSigna
     ...(key === undefined ? {} : { authorization: `Bearer ${key}` }),
   };
   const { request } = url.protocol === 'https:' ? https : http;
-  const sent = request(url, { method: 'POST', headers, signal, lookup: systemNames.lookup, agent: agentFor(url) });
+  const lookup = await lookupFor(upstream, url, signal);
+  const sent = request(url, { method: 'POST', headers, signal, lookup, agent: agentFor(url) });
   sent.end(body);
   const [response] = (await once(sent, 'response', { signal })) as [IncomingMessage];
   return response;

@@ -1,29 +1,51 @@
+import type { LookupFunction } from 'node:net';
 import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
-import type { SettingName, Settings } from '@runyard/contract/settings/settings';
+import type { Settings } from '@runyard/contract/settings/settings';
+import type { ModelProviderName } from '@runyard/contract/team/model-providers';
 import type { ModelProvider } from '@runyard/contract/team/models';
+import { systemNames } from '@runyard/system/names/resolver';
+import { proxyOf } from '@runyard/system/outgoing/outgoing';
+import { type AddressCheck, findAddresses, lookupOf } from '../../platform/check-address.ts';
 
 /** Name of a provider: the part of a model id before the slash, and a segment of the gateway's path. */
-export type ProviderName = 'anthropic' | 'openai' | 'google' | 'local';
+export type ProviderName = ModelProviderName;
+
+type KeySetting =
+  | 'RUNYARD_ANTHROPIC_API_KEY'
+  | 'RUNYARD_OPENAI_API_KEY'
+  | 'RUNYARD_GOOGLE_API_KEY'
+  | 'RUNYARD_MODEL_KEY';
+type UrlSetting =
+  | 'RUNYARD_ANTHROPIC_BASE_URL'
+  | 'RUNYARD_OPENAI_BASE_URL'
+  | 'RUNYARD_GOOGLE_BASE_URL'
+  | 'RUNYARD_MODEL_BASE_URL';
 
 /** Properties of a provider that do not depend on the settings. */
 export interface ProviderKind {
   readonly name: ProviderName;
   readonly contractName: ModelProvider;
+  /** Name in sentences. */
+  readonly displayName: string;
+  /** Version in the paths of the provider, which is added to a base URL that does not end with it. Absent: the base URL is used unchanged. */
+  readonly version?: string;
   /** The protocol that the built-in harness uses. Other harnesses may use another protocol that the gateway supports for the provider. */
   readonly protocol: AgentModel['protocol'];
   /** Base URL for the provider's SDK, as a path below the server root. */
   readonly gatewayPath: string;
   /** Names of the settings that the provider needs, for error texts. */
-  readonly neededSetting: SettingName;
+  readonly neededSetting: KeySetting | 'RUNYARD_MODEL_BASE_URL';
   /** Name of the setting with the provider's credential, for error texts. */
-  readonly keySetting: SettingName;
-  readonly urlSetting: SettingName;
+  readonly keySetting: KeySetting;
+  readonly urlSetting: UrlSetting;
 }
 
 export const providerKinds: Readonly<Record<ProviderName, ProviderKind>> = Object.freeze({
   anthropic: {
     name: 'anthropic',
     contractName: 'ANTHROPIC',
+    displayName: 'Anthropic',
+    version: 'v1',
     protocol: 'anthropic',
     gatewayPath: '/api/v1/gateway/anthropic/v1',
     neededSetting: 'RUNYARD_ANTHROPIC_API_KEY',
@@ -33,6 +55,8 @@ export const providerKinds: Readonly<Record<ProviderName, ProviderKind>> = Objec
   openai: {
     name: 'openai',
     contractName: 'OPENAI',
+    displayName: 'OpenAI',
+    version: 'v1',
     protocol: 'openai-responses',
     gatewayPath: '/api/v1/gateway/openai/v1',
     neededSetting: 'RUNYARD_OPENAI_API_KEY',
@@ -42,6 +66,8 @@ export const providerKinds: Readonly<Record<ProviderName, ProviderKind>> = Objec
   google: {
     name: 'google',
     contractName: 'GOOGLE',
+    displayName: 'Google',
+    version: 'v1beta',
     protocol: 'google',
     gatewayPath: '/api/v1/gateway/google/v1beta',
     neededSetting: 'RUNYARD_GOOGLE_API_KEY',
@@ -51,6 +77,7 @@ export const providerKinds: Readonly<Record<ProviderName, ProviderKind>> = Objec
   local: {
     name: 'local',
     contractName: 'UNKNOWN',
+    displayName: 'The endpoint',
     protocol: 'openai-compatible',
     gatewayPath: '/api/v1/gateway/local/v1',
     neededSetting: 'RUNYARD_MODEL_BASE_URL',
@@ -65,6 +92,23 @@ export interface Upstream {
   readonly baseUrl: string;
   /** Absent if the endpoint needs no credential. */
   readonly key?: string;
+  /** Present: a person chose the address in the dashboard or by the API, so each connection checks it. Absent: the operator chose it. */
+  readonly check?: AddressCheck;
+}
+
+/**
+ * Returns the look-up of addresses for a request to a provider. Checks the address that a person chose.
+ * @throws RefusedAddress
+ */
+export async function lookupFor(
+  { check }: { readonly check?: AddressCheck | undefined },
+  url: URL,
+  signal: AbortSignal,
+): Promise<LookupFunction> {
+  if (check === undefined) return systemNames.lookup;
+  const addresses = await findAddresses(url, check, signal);
+  // A proxy looks up the name itself.
+  return proxyOf(url) === undefined ? lookupOf(addresses) : systemNames.lookup;
 }
 
 /** Returns the host and port of a provider for messages, but not the path, user or key in its URL. */
@@ -76,45 +120,34 @@ export function endpointOf({ baseUrl }: Pick<Upstream, 'baseUrl'>): string {
 /** The part of the settings that models need. */
 export type ModelSettings = Pick<
   Settings,
-  | 'RUNYARD_ANTHROPIC_API_KEY'
-  | 'RUNYARD_OPENAI_API_KEY'
-  | 'RUNYARD_GOOGLE_API_KEY'
-  | 'RUNYARD_ANTHROPIC_BASE_URL'
-  | 'RUNYARD_OPENAI_BASE_URL'
-  | 'RUNYARD_GOOGLE_BASE_URL'
-  | 'RUNYARD_MODEL_BASE_URL'
-  | 'RUNYARD_MODEL_KEY'
+  | KeySetting
+  | UrlSetting
   | 'RUNYARD_MODELS'
   | 'RUNYARD_MODELS_FILE'
   | 'RUNYARD_DEFAULT_MODEL'
   | 'RUNYARD_UNKNOWN_MODEL_PRICE'
 >;
 
-/** Returns `base` with the version with which the provider's paths begin. Adds the version only if `base` does not end with it. */
-const versioned = (base: string, version: string): string =>
-  base.endsWith(`/${version}`) ? base : `${base}/${version}`;
+/** Returns the base URL of a provider with the version with which its paths begin. */
+export function versionedUrl({ version }: ProviderKind, base: string): string {
+  return version === undefined || base.endsWith(`/${version}`) ? base : `${base}/${version}`;
+}
 
-/** The configured providers. */
-export function upstreamsOf(settings: ModelSettings): Readonly<Partial<Record<ProviderName, Upstream>>> {
+export type Providers = Readonly<Partial<Record<ProviderName, Upstream>>>;
+
+/** Returns the base URL of a provider in the settings; undefined if there is none. */
+export function baseUrlOf(settings: ModelSettings, { urlSetting }: ProviderKind): string | undefined {
+  return settings[urlSetting];
+}
+
+/** Returns the providers to which the settings give access. */
+export function upstreamsOf(settings: ModelSettings): Providers {
   const upstreams: Partial<Record<ProviderName, Upstream>> = {};
-  const { RUNYARD_ANTHROPIC_API_KEY, RUNYARD_OPENAI_API_KEY, RUNYARD_GOOGLE_API_KEY } = settings;
-  if (RUNYARD_ANTHROPIC_API_KEY !== undefined) {
-    upstreams.anthropic = {
-      baseUrl: versioned(settings.RUNYARD_ANTHROPIC_BASE_URL, 'v1'),
-      key: RUNYARD_ANTHROPIC_API_KEY,
-    };
-  }
-  if (RUNYARD_OPENAI_API_KEY !== undefined) {
-    upstreams.openai = { baseUrl: versioned(settings.RUNYARD_OPENAI_BASE_URL, 'v1'), key: RUNYARD_OPENAI_API_KEY };
-  }
-  if (RUNYARD_GOOGLE_API_KEY !== undefined) {
-    upstreams.google = { baseUrl: versioned(settings.RUNYARD_GOOGLE_BASE_URL, 'v1beta'), key: RUNYARD_GOOGLE_API_KEY };
-  }
-  if (settings.RUNYARD_MODEL_BASE_URL !== undefined) {
-    // Use this base URL unchanged, because not all compatible endpoints have the version v1 in their URL.
-    const baseUrl = settings.RUNYARD_MODEL_BASE_URL;
-    upstreams.local =
-      settings.RUNYARD_MODEL_KEY === undefined ? { baseUrl } : { baseUrl, key: settings.RUNYARD_MODEL_KEY };
+  for (const kind of Object.values(providerKinds)) {
+    const base = baseUrlOf(settings, kind);
+    if (base === undefined || settings[kind.neededSetting] === undefined) continue;
+    const key = settings[kind.keySetting];
+    upstreams[kind.name] = { baseUrl: versionedUrl(kind, base), ...(key === undefined ? {} : { key }) };
   }
   return upstreams;
 }

@@ -41,7 +41,7 @@ const lettersOf = (name: string): string => name.replaceAll(/[^a-z]/g, '');
 
 /**
  * Returns whether a name that this service does not offer may be a model of the public service. Returns false if the name is a misspelt
- * name of an offered model; a different version number is no misspelling.
+ * name of an offered model; a different version number does not count as a misspelling.
  */
 export function isPublicName(all: readonly Offer[], wanted: string): boolean {
   if (!publicName.test(wanted)) return false;

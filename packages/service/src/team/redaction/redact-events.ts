@@ -97,8 +97,8 @@ function releaseLine(stream: string, held: HeldTexts): string | undefined {
 }
 
 /**
- * Returns the line without secrets, after the held texts of the streams that it ends. Changes `held`. Text at the end of a piece that may
- * be the beginning of a secret is held and redacted together with the next piece of the same stream.
+ * Returns the lines to store: the held texts of the streams that this line ends, and then the line without secrets. If the end of the
+ * line's text may be the beginning of a secret, this end is held back in `held` until the next piece of the same stream.
  */
 function redactLine(line: string, redactor: Redactor, held: HeldTexts): string[] {
   const read = readLine(line);

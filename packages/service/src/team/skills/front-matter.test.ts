@@ -31,7 +31,7 @@ test.each([
   ['no name', '---\ndescription: a\n---', 'has no name'],
   ['a name that is a number', '---\nname: 1\ndescription: a\n---', 'has no name'],
   ['a name in capitals', '---\nname: A\ndescription: a\n---', 'characters of [a-z0-9-]'],
-  ['a name with a hyphen at its end', '---\nname: a-\ndescription: a\n---', 'no hyphen at its ends'],
+  ['a name with a hyphen at its end', '---\nname: a-\ndescription: a\n---', 'does not begin or end with a hyphen'],
   ['a name that leaves the folder', '---\nname: ../a\ndescription: a\n---', 'characters of [a-z0-9-]'],
   ['a name that is too long', `---\nname: ${'a'.repeat(65)}\ndescription: a\n---`, '1 to 64'],
   ['a name that its folder has not', '---\nname: b\ndescription: a\n---', 'its folder a'],

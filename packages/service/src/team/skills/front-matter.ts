@@ -83,7 +83,7 @@ function faultOf(members: Map<unknown, unknown>, folder: string | null): string 
   const [name, description, compatibility] = ['name', 'description', 'compatibility'].map((key) => members.get(key));
   if (typeof name !== 'string' || name === '') return 'has no name in its front matter';
   if (!isSkillName(name))
-    return `has the name ${JSON.stringify(name.slice(0, 80))}: a name has 1 to 64 characters of [a-z0-9-], with no hyphen at its ends and no two in a row`;
+    return `has the name ${JSON.stringify(name.slice(0, 80))}: a name has 1 to 64 characters of [a-z0-9-], does not begin or end with a hyphen, and has no two hyphens in a row`;
   if (folder !== null && name !== folder)
     return `has the name ${name}, and its folder ${folder}: they must be the same`;
   if (typeof description !== 'string' || description.trim() === '') return 'has no description in its front matter';
@@ -93,8 +93,9 @@ function faultOf(members: Map<unknown, unknown>, folder: string | null): string 
   // store.
   if (description.includes('\0') || !description.isWellFormed())
     return 'has a description with a NUL character or half of a surrogate pair';
-  if (compatibility !== undefined && typeof compatibility !== 'string') return 'has a compatibility that is not text';
+  if (compatibility !== undefined && typeof compatibility !== 'string')
+    return 'has a member compatibility that is not text';
   if (typeof compatibility === 'string' && compatibility.length > maxCompatibilityLength)
-    return `has a compatibility of more than ${maxCompatibilityLength} characters`;
+    return `has a member compatibility of more than ${maxCompatibilityLength} characters`;
   return undefined;
 }

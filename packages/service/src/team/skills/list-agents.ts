@@ -73,7 +73,7 @@ export async function listAgents(deps: ListDeps, caller: Principal, wanted: List
       ...leftOut.map((place) =>
         faultOf(
           place,
-          `is not searched: one answer searches ${maxListedRepositories} repositories. Ask for it with repo`,
+          `is not searched: one answer searches ${maxListedRepositories} repositories. Name this one in repo`,
         ),
       ),
     );

@@ -7,7 +7,6 @@ import { type GitObjects, makeObjects } from './git/objects.ts';
 import type { RemoteRepository } from './git/upload-pack.ts';
 import { type SkillSpec, skillFolders } from './spec.ts';
 
-/** A skill of the list. */
 export interface ListedSkill {
   readonly path: string;
   /** Name of its folder. */

@@ -51,11 +51,10 @@ function findByName(repo: string, repositories: readonly Repository[]): Reposito
   return first;
 }
 
-/** Returns the spec as text. */
 export const specText = ({ repository: { owner, repo }, place }: SkillSpec): string =>
   `${owner}/${repo}:${'path' in place ? place.path : place.name}`;
 
-/** Returns the text of each spec that a run with the spec `text` may have after the skill was found. */
+/** Returns all specs, as text, that the skill of the spec `text` may get when the skill is found in a repository. */
 export function specsToFind(text: string): string[] {
   const spec = parseSkillSpec(text, []);
   if (typeof spec === 'string' || 'path' in spec.place) return [text];

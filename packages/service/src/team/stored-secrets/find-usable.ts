@@ -252,7 +252,7 @@ export async function findUsableSecrets(
   return { kind: 'ok', secrets, withheld };
 }
 
-/** Returns the secrets that these names stand for and that the run may not use; opens none of them. Unknown names are left out. */
+/** Returns those of the named secrets that the run may not use, without decrypting any secret. Unknown names are left out. */
 export async function findWithheld(db: Queryable, user: SecretUser, names: SecretNames): Promise<readonly Withheld[]> {
   const { decide, read } = readerFor(db, user);
   const lost = async (statement: typeof readNamed, references: readonly NamedSecret[]) => {
@@ -343,7 +343,7 @@ export async function findTeamSecret(
   return vault.keyIds.includes(found.vault_key_id) ? { id: found.id, value: open(vault, found) } : 'unreadable';
 }
 
-/** Returns the secrets among these rights that a principal does not have. */
+/** Returns those of `rights` that `actor` does not have. */
 export async function findLacking(
   db: Queryable,
   { teamId, actor }: Pick<SecretUser, 'teamId' | 'actor'>,

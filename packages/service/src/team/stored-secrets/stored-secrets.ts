@@ -21,7 +21,6 @@ import type { Principal } from '../access/keys/principal.ts';
 import { ownerOf } from '../access/ownership.ts';
 import { purposeOfSecret } from './sealed-rows.ts';
 
-/** The caller. */
 export interface SecretCaller {
   readonly teamId: string;
   readonly creator: RunActor;

@@ -2,7 +2,7 @@
 import type { UsageDimension, UsageQuery, UsageReport, UsageRow, UsageThing } from '@runyard/contract/team/budgets';
 import { usageDimensions } from '@runyard/contract/wire/choices';
 import type { Fault } from '../../platform/fault.ts';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
+import { type CursorSigner, readPage } from '../../platform/store/cursor.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, float, integer, type RowOf, text } from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../access/actor.ts';
@@ -95,34 +95,19 @@ export async function readUsageReport(
   if (days < 1) return invalid('from', 'must not be after to');
   if (days > maxDays) return invalid('from', `must be at most ${maxDays - 1} days before to`);
   const groups = new Set<UsageDimension>(query.group_by ?? ['day']);
-  const identity = listIdentity(['usage', teamId, creator?.kind, creator?.uid, from, to, [...groups].sort()]);
-  let after: readonly string[] | null = null;
-  if (query.cursor !== undefined) {
-    const read = readCursor(deps.signing, identity, query.cursor);
-    if (!read.ok) return invalid('cursor', 'is not a cursor of this report');
-    after = JSON.parse(read.position.value ?? '[]');
-  }
   const flags = usageDimensions.map((each) => groups.has(each));
   const whose = [creator?.kind ?? null, creator?.uid ?? null];
-  const rows = await deps.db.query(readRows, [teamId, from, to, ...flags, ...whose, after, query.limit + 1]);
-  const page = rows.slice(0, query.limit);
-  const last = page.at(-1);
-  const hasNext = rows.length > query.limit && last !== undefined;
-  const position = hasNext ? JSON.stringify(usageDimensions.map((each) => last[each])) : undefined;
-  return {
-    kind: 'ok',
-    report: {
-      from,
-      to,
-      usage: await toUsageRows(deps, teamId, groups, page),
-      page_info: {
-        has_next_page: hasNext,
-        ...(position === undefined
-          ? {}
-          : { next_cursor: writeCursor(deps.signing, identity, { value: position, id: '' }) }),
-      },
+  const found = await readPage(deps.signing, query, {
+    list: ['usage', teamId, creator?.kind, creator?.uid, from, to, [...groups].sort()],
+    read: (after, count) => {
+      const key = after === undefined ? null : JSON.parse(after.value ?? '[]');
+      return deps.db.query(readRows, [teamId, from, to, ...flags, ...whose, key, count]);
     },
-  };
+    positionOf: (row) => ({ value: JSON.stringify(usageDimensions.map((each) => row[each])), id: '' }),
+  });
+  if (!found) return invalid('cursor', 'is not a cursor of this report');
+  const usage = await toUsageRows(deps, teamId, groups, found.page);
+  return { kind: 'ok', report: { from, to, usage, page_info: found.page_info } };
 }
 
 /** Rounds to millionths, because sums of doubles have rounding errors. */

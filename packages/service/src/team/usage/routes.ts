@@ -6,7 +6,7 @@ import { invalid } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { serve } from '../access/serve.ts';
-import { readTeamBudget, updateTeamBudget } from './budget/team-budget.ts';
+import { type BudgetRules, readTeamBudget, updateTeamBudget } from './budget/team-budget.ts';
 import { type ReadFactoryNames, readUsageReport } from './report.ts';
 
 /** Routes for the budget of the team and for the usage report. */
@@ -15,15 +15,20 @@ export const usageRoutes = ({
   signing,
   storageOf,
   factoryNamesOf,
+  rules,
 }: {
   readonly db: Database;
   readonly signing: Signer;
   storageOf(teamId: string): Promise<NonNullable<UsageReport['storage']>>;
   readonly factoryNamesOf: ReadFactoryNames;
+  readonly rules: BudgetRules;
 }): readonly ServedRoute[] => [
-  serve(routes.getTeamBudget, ({ principal }) => readTeamBudget(db, principal.teamId)),
+  serve(routes.getTeamBudget, ({ principal }) => readTeamBudget(db, principal.teamId, rules)),
 
-  serve(routes.updateTeamBudget, ({ principal, body }) => updateTeamBudget(db, principal, body)),
+  serve(routes.updateTeamBudget, async ({ principal, body }) => {
+    const outcome = await updateTeamBudget(db, principal, body, rules);
+    return outcome.kind === 'invalid' ? invalid(outcome.faults) : outcome.budget;
+  }),
 
   // Only the role of the caller decides which usage the caller sees. No parameter of the query can show more.
   serve(routes.getUsage, async ({ principal, query }) => {

@@ -12,7 +12,7 @@ import {
 /** Numbers of tokens. Each token is counted in exactly one of the four members. */
 export type SummedTokens = Readonly<Record<'input' | 'output' | 'cacheRead' | 'cacheWrite', number>>;
 
-/** Sums of those requests of a run to one model that have ended. */
+/** Sums of the ended requests of a run to one model. */
 interface TokensOfModel extends SummedTokens {
   readonly model: string;
   readonly requests: number;

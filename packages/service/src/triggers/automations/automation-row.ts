@@ -60,14 +60,15 @@ export interface AutomationAddress {
 }
 
 /** Returns the UIDs of the webhooks that a trigger selects. */
-export function webhooksOf({ provider, filter }: AutomationTrigger): readonly string[] {
-  if (provider !== 'webhook') return [];
-  const ids: unknown = filter?.webhook_ids;
+export const webhooksOf = ({ provider, filter }: AutomationTrigger): readonly string[] =>
+  provider === 'webhook' ? idsOf(filter?.webhook_ids) : [];
+
+/** Returns the ids of a member of a filter: a list, or an object with the list `in`. */
+export function idsOf(ids: unknown): readonly string[] {
   const list: unknown = Array.isArray(ids) ? ids : Reflect.get(Object(ids), 'in');
   return Array.isArray(list) ? list.filter((id) => typeof id === 'string') : [];
 }
 
-/** Returns the schedules of the triggers of an automation. */
 export const schedulesOf = ({ triggers }: Pick<AutomationRow, 'triggers'>): WantedTrigger[] =>
   triggers.flatMap(({ provider, schedule }) =>
     provider === 'schedule' && schedule

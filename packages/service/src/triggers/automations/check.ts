@@ -10,11 +10,15 @@ import { type CheckedActors, checkRunOf, faultOfOverlap } from '../schedules/che
 import { listWebhooks } from '../webhooks/webhooks.ts';
 import { type AutomationRow, webhooksOf } from './automation-row.ts';
 import { missingAgent, requestOfAutomation } from './request-of.ts';
+import { faultsOfScheduleIds } from './schedule-ids.ts';
 
 export interface CheckDeps {
   readonly models: Models;
   readonly vault: Vault;
-  /** True: the automation is accepted even if this service does not have its model or platform. Set for automations of definition files. */
+  /**
+   * True: the automation is accepted even if this service does not have its model or platform, or the team its schedules. Set for
+   * automations of definition files.
+   */
   readonly keepsLacking?: boolean;
 }
 
@@ -46,7 +50,7 @@ async function agentOf(
 
 /**
  * Checks that the agent and the webhooks belong to the factory, and that a run of the automation could be created now. Accepts
- * a deleted agent and deleted webhooks if `stored` already names them.
+ * a deleted agent, deleted webhooks and deleted schedules if `stored` already names them.
  */
 export async function checkAutomation(
   { models, vault, keepsLacking }: CheckDeps,
@@ -67,6 +71,8 @@ export async function checkAutomation(
         message: `the factory has no webhook ${uid}. List them with GET /factory/${factoryUid}/webhooks`,
       });
   }
+  const keepsUnknown = keepsLacking === true;
+  faults.push(...(await faultsOfScheduleIds(tx, actors.teamId, request.triggers, { stored, keepsUnknown })));
   const wanted: WantedAutomation = {
     name: request.name,
     prompt: request.prompt,

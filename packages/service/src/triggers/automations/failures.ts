@@ -1,8 +1,7 @@
 /** Counts runs that could not be created, and disables an automation that always fails. */
 
-import type { Queryable } from '../../platform/store/database/database.ts';
-import { boolean, defineStatement } from '../../platform/store/database/statement.ts';
-import type { Transaction } from '../../platform/store/database/transaction.ts';
+import type { Queryable, Transaction } from '../../platform/store/database/database.ts';
+import { boolean, defineStatement, text, timestamp } from '../../platform/store/database/statement.ts';
 import { maxSpawnFailures, pausedBecause } from '../schedules/record.ts';
 import type { AutomationRow } from './automation-row.ts';
 
@@ -26,7 +25,7 @@ const recordSuccess = defineStatement({
   row: { enabled: boolean },
 });
 
-/** Why a run could not be created. `counts`: whether this failure is one of those that disable the automation. */
+/** Why a run could not be created. `counts`: whether the failure counts towards the number of failures that disables the automation. */
 export interface CountedFailure {
   readonly reason: string;
   readonly counts: boolean;
@@ -35,8 +34,8 @@ export interface CountedFailure {
 type Counted = Pick<AutomationRow, 'uid' | 'last_spawn_error'>;
 
 /**
- * Returns the statements that count `results`, which are in the order in which they happened. A result of null means that a run was
- * created, so the count begins again at 0.
+ * Returns the statements that count `results`. The results must be in the order in which they happened. A result of null means that a run
+ * was created, so the count begins again at 0.
  */
 function countsOf({ uid, last_spawn_error: error }: Counted, results: readonly (CountedFailure | null)[]) {
   const lastSuccess = results.lastIndexOf(null);
@@ -72,3 +71,33 @@ export async function countNow(
 /** Returns why a disabled automation starts nothing. */
 export const disabledReason = ({ last_spawn_error: error }: Pick<AutomationRow, 'last_spawn_error'>): string =>
   `the automation is disabled${error === null ? '' : `. ${error}`}`;
+
+const lockFailing = defineStatement({
+  name: 'lock_automation_with_failed_run',
+  text: `
+    SELECT name, factory_uid, enabled, executor_kind, executor_uid, updated_at FROM automations
+    WHERE uid = $2 AND team_id = $1 FOR NO KEY UPDATE`,
+  row: {
+    name: text(),
+    factory_uid: text(),
+    enabled: boolean,
+    executor_kind: text<AutomationRow['executor_kind']>(),
+    executor_uid: text(),
+    updated_at: timestamp,
+  },
+});
+
+/** Locks an automation of which a run failed; null if the team has no such automation. */
+export const lockFailingAutomation = async (tx: Queryable, teamId: string, uid: string) =>
+  (await tx.query(lockFailing, [teamId, uid]))[0] ?? null;
+
+const disable = defineStatement({
+  name: 'disable_automation_after_failed_runs',
+  text: 'UPDATE automations SET enabled = false, last_spawn_error = $2 WHERE uid = $1',
+  row: {},
+});
+
+/** Disables an automation, because its runs always fail. The transaction has locked it. */
+export async function disableAfterFailures(tx: Queryable, uid: string, reason: string): Promise<void> {
+  await tx.query(disable, [uid, reason]);
+}

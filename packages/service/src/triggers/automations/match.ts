@@ -18,9 +18,11 @@ import {
 } from '../../platform/store/database/statement.ts';
 import { mayStartRunsOf } from '../../team/access/may-start-runs.ts';
 import { type AgentOfRun, agentOfRun } from '../factories/agents.ts';
+import type { PullRequestOfRun } from '../webhooks/ingest/sender.ts';
 import type { AcceptedDelivery } from '../webhooks/ingest/take-deliveries.ts';
 import { type AutomationRow, automationColumns, automationRow } from './automation-row.ts';
 import { matchGithubTrigger } from './github/match.ts';
+import { faultOfSender } from './github/match-sender.ts';
 import { readGithubDelivery } from './github/read-delivery.ts';
 import { type Budget, evaluatePayloadFilter, giveBack, takePart } from './payload-filter/evaluate.ts';
 import { explainPayloadFilter } from './payload-filter/explain.ts';
@@ -110,7 +112,7 @@ function plansOf({ uid, updated_at, triggers }: AutomationRow): readonly (Plan |
 }
 
 /** The parts of a delivery that triggers compare. */
-export type MatchedDelivery = Pick<AcceptedDelivery, 'webhookUid' | 'scheme' | 'event' | 'payload'>;
+export type MatchedDelivery = Pick<AcceptedDelivery, 'webhookUid' | 'scheme' | 'event' | 'payload' | 'sender'>;
 
 /** Why a delivery does not start an automation: a text, and the unmet conditions. */
 export interface Mismatch {
@@ -118,7 +120,14 @@ export interface Mismatch {
   readonly checks: readonly TriggerCheck[];
 }
 
-export type Match = { readonly matched: true } | ({ readonly matched: false } & Mismatch);
+/** The pull request to which the matching trigger is limited. */
+export interface LimitedPullRequest extends PullRequestOfRun {
+  readonly maxStarts: number;
+}
+
+export type Match =
+  | { readonly matched: true; readonly pullRequest?: LimitedPullRequest }
+  | ({ readonly matched: false } & Mismatch);
 
 type Check = Omit<TriggerCheck, 'trigger'>;
 
@@ -157,12 +166,17 @@ function reasonOfEvent({ in: wanted, not_in: excluded }: Matcher, event: string 
 }
 
 /**
- * Returns the conditions of a trigger that the delivery does not meet. Returns null if the trigger matches, and undefined if the
- * trigger does not select the webhook.
+ * Returns the conditions of a trigger that the delivery does not meet. Returns null, or the pull request to which the trigger is limited,
+ * if the trigger matches, and undefined if the trigger does not select the webhook.
  */
-function mismatch(plan: Plan, delivery: MatchedDelivery, total: Budget): readonly Check[] | null | undefined {
+function mismatch(
+  plan: Plan,
+  delivery: MatchedDelivery,
+  total: Budget,
+): readonly Check[] | LimitedPullRequest | null | undefined {
   if (plan.provider === 'webhook') {
     if (!plan.webhookUids.includes(delivery.webhookUid)) return undefined;
+    if (delivery.sender?.is_own) return [{ check: 'event', passed: false, reason: byOwn }];
     const ofEvent = mismatchOfEvent(plan.events, delivery.event);
     if (ofEvent !== null) return [ofEvent];
     if (evaluatePayloadFilter(plan.payload, delivery.payload, total) === 'match') return null;
@@ -173,8 +187,26 @@ function mismatch(plan: Plan, delivery: MatchedDelivery, total: Budget): readonl
   const events = readGithubDelivery(delivery.event ?? '', delivery.payload);
   const { would_trigger: matches, checks } = matchGithubTrigger(events, plan, steps);
   giveBack(total, steps);
-  return matches ? null : checks;
+  if (!matches) return checks;
+  const reason = delivery.sender && faultOfSender(delivery.sender, plan.filter);
+  if (reason !== undefined) return [{ check: 'event', passed: false, reason }];
+  const { own_pull_request: own } = plan.filter;
+  const pullRequest = delivery.sender?.pull_request;
+  if (own === undefined) return delivery.sender?.is_own ? [ownPullRequestCheck(byOwn)] : null;
+  return pullRequest ? { ...pullRequest, maxStarts: own.max_starts } : [ownPullRequestCheck(notOwn)];
 }
+
+const byOwn = 'the GitHub App itself caused the event, and the trigger is not limited by own_pull_request';
+const notOwn =
+  'the event is about no pull request whose branch a run of the team has pushed, or comes from no GitHub App';
+
+/** Returns the unmet condition on the pull request of an event. */
+export const ownPullRequestCheck = (reason: string): Check => ({
+  check: 'in',
+  path: 'own_pull_request',
+  passed: false,
+  reason,
+});
 
 /**
  * Returns a function that compares an automation with one delivery. All calls of the function together may make only a limited number
@@ -194,6 +226,7 @@ export function matcherOf(delivery: MatchedDelivery): (automation: AutomationRow
       const found = plan === null ? undefined : mismatch(plan, delivery, total);
       if (found === null) return { matched: true };
       if (found === undefined) continue;
+      if (!Array.isArray(found)) return { matched: true, pullRequest: found as LimitedPullRequest };
       const failed = found.filter(({ passed }) => !passed);
       reasons.push(`triggers[${index}]: ${describe(failed)}`);
       checks.push(...failedOf(failed).map((check) => ({ ...check, trigger: index })));

@@ -5,6 +5,7 @@ import type { Signer } from '../../platform/secrets/signer.ts';
 import { invalid, notFound, type Refusal, refuse, wrongCursor } from '../../platform/serving/refusal.ts';
 import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import type { Database } from '../../platform/store/database/database.ts';
+import { checkNotifyRules, readNotifyRules, setNotifyRules } from '../../runs/inbox/rules.ts';
 import { refusedSubmission } from '../../runs/runs/submit/translate.ts';
 import { type FindWaiting, withWaiting } from '../../team/access/contents/waiting-after-change.ts';
 import { executorNotAllowed, executorOfRequest } from '../../team/access/executor.ts';
@@ -74,8 +75,13 @@ export function automationRoutes(deps: AutomationRouteDeps, findWaiting: FindWai
       work: async (tx, { principal, params, body }) => {
         const executor = await executorOfRequest(tx, principal, body.executor_uid);
         if (executor === null) return refuse('not_authorized', { detail: executorNotAllowed });
+        const faults = await checkNotifyRules(tx, body.notify, { by: principal, present: [] });
+        if (faults.length > 0) return invalid(faults);
         const made = await createAutomation(deps, tx, principal, params.factoryUid, body, executor);
-        return made.kind === 'stored' ? made.automation : refuseFailure(made, body.name);
+        if (made.kind !== 'stored') return refuseFailure(made, body.name);
+        const { uid: automationUid, team_id: teamId } = made.automation;
+        await setNotifyRules(tx, { teamId, automationUid }, body.notify);
+        return made.automation;
       },
       answer: itemOf,
     }),
@@ -88,9 +94,23 @@ export function automationRoutes(deps: AutomationRouteDeps, findWaiting: FindWai
     serve(routes.updateAutomation, async ({ principal, params, body }) => {
       const executor = await executorOfRequest(db, principal, body.executor_uid);
       if (executor === null) return refuse('not_authorized', { detail: executorNotAllowed });
-      const made = await db.transaction((tx) =>
-        updateAutomation(deps, tx, principal, params.factoryUid, params.automationUid, body, executor),
-      );
+      const owner = { teamId: principal.teamId, automationUid: params.automationUid };
+      const made = await db.transaction(async (tx) => {
+        const rules = { by: principal, present: await readNotifyRules(tx, owner) };
+        const faults = await checkNotifyRules(tx, body.notify, rules);
+        if (faults.length > 0) return { kind: 'invalid', faults } as const;
+        const changed = await updateAutomation(
+          deps,
+          tx,
+          principal,
+          params.factoryUid,
+          params.automationUid,
+          body,
+          executor,
+        );
+        if (changed.kind === 'stored') await setNotifyRules(tx, owner, body.notify);
+        return changed;
+      });
       if (made.kind === 'no_factory') return noAutomation();
       if (made.kind !== 'stored') return refuseFailure(made, body.name);
       return await withWaiting(

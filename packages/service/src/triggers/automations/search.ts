@@ -1,30 +1,14 @@
-import { type Search, searchByName, searchValues } from '../../platform/search.ts';
-import { boolean, defineStatement, text, timestamp } from '../../platform/store/database/statement.ts';
-
-const find = defineStatement({
-  name: 'search_automations',
-  text: searchByName({
-    from: 'FROM automations WHERE team_id = $4',
-    uid: 'uid',
-    name: 'name',
-    changedAt: 'updated_at',
-    more: 'enabled, factory_uid',
-  }),
-  row: {
-    uid: text(),
-    name: text(),
-    changed_at: timestamp,
-    is_id_match: boolean,
-    enabled: boolean,
-    factory_uid: text(),
-  },
-});
+import { searchByName } from '../../platform/search.ts';
+import { boolean, text } from '../../platform/store/database/statement.ts';
 
 /** Finds the automations of all factories of the team. */
-export const automationSearch: Search = {
+export const automationSearch = searchByName({
   kind: 'automation',
-  find: async (db, request) => {
-    const rows = await db.query(find, [...searchValues(request), request.teamId]);
-    return rows.map((found) => ({ ...found, path: `/factories/${found.factory_uid}/automations/${found.uid}` }));
-  },
-};
+  statement: 'search_automations',
+  from: 'FROM automations WHERE team_id = $4',
+  uid: 'uid',
+  name: 'name',
+  changedAt: 'updated_at',
+  more: { enabled: boolean, factory_uid: text() },
+  toThing: (found) => ({ ...found, path: `/factories/${found.factory_uid}/automations/${found.uid}` }),
+});

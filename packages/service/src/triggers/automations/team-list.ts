@@ -4,7 +4,7 @@ import type {
   ListTeamThingsQuery,
   TeamAutomation,
 } from '@runyard/contract/automations/team-lists';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
+import { type CursorSigner, positionOfName, readPage } from '../../platform/store/cursor.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement } from '../../platform/store/database/statement.ts';
 import { readFactoryNames } from '../factories/factories.ts';
@@ -17,7 +17,7 @@ const columns = Object.keys(automationRow)
   .map((name) => (name === 'prompt' ? `'' AS prompt` : name === 'config' ? 'NULL::jsonb AS config' : name))
   .join(', ');
 
-const readPage = defineStatement({
+const readAutomations = defineStatement({
   name: 'read_automations_of_team',
   text: `
     SELECT ${columns} FROM automations
@@ -31,14 +31,16 @@ export async function listTeamAutomations(
   db: Queryable,
   signer: CursorSigner,
   teamId: string,
-  { limit, cursor, factory_uid: factoryUid }: ListTeamThingsQuery,
+  query: ListTeamThingsQuery,
 ): Promise<ListTeamAutomationsResponse | null> {
-  const identity = listIdentity(['automations of team', teamId, factoryUid ?? null]);
-  const read = cursor === undefined ? undefined : readCursor(signer, identity, cursor);
-  if (read?.ok === false) return null;
-  const after = read?.position;
-  const rows = await db.query(readPage, [teamId, factoryUid ?? null, after?.value ?? '', after?.id ?? '', limit + 1]);
-  const page = rows.slice(0, limit);
+  const { factory_uid: factoryUid = null } = query;
+  const found = await readPage(signer, query, {
+    list: ['automations of team', teamId, factoryUid],
+    read: (after, count) => db.query(readAutomations, [teamId, factoryUid, after?.value ?? '', after?.id ?? '', count]),
+    positionOf: positionOfName,
+  });
+  if (!found) return null;
+  const { page, page_info } = found;
   const factoryUids = [...new Set(page.map(({ factory_uid: uid }) => uid))];
   const [items, names, numbers] = await Promise.all([
     toItems(db, teamId, page),
@@ -58,13 +60,5 @@ export async function listTeamAutomations(
       ...(numbers.get(item.uid) ?? { last_24_hours: { started: 0, skipped: 0, waiting: 0, failed: 0 } }),
     };
   });
-  const last = page.at(-1);
-  const hasNext = rows.length > page.length && last !== undefined;
-  return {
-    automations,
-    page_info: {
-      has_next_page: hasNext,
-      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: last.name, id: last.uid }) } : {}),
-    },
-  };
+  return { automations, page_info };
 }

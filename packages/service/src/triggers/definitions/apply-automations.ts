@@ -2,6 +2,7 @@
 import { pathOf } from '@runyard/contract/factories/files/layout';
 import type { FactoryDefinition } from '@runyard/definitions/definition';
 import type { Queryable } from '../../platform/store/database/database.ts';
+import { checkNotifyRules, setNotifyRules } from '../../runs/inbox/rules.ts';
 import type { Author } from '../../team/access/audit/record.ts';
 import {
   type AutomationFailure,
@@ -43,6 +44,9 @@ export async function applyAutomations(
       applied.push([name, present.uid]);
       continue;
     }
+    const notify = wanted.notify ?? [];
+    const wrong = await checkNotifyRules(tx, notify, { by, present: present?.notify ?? [] });
+    for (const { path, message } of wrong) faults.add(pathOf.automation(name), path.split('.'), message);
     const outcome = present
       ? await updateAutomation(checking, tx, by, factoryUid, present.uid, wanted)
       : await createAutomation(checking, tx, by, factoryUid, wanted);
@@ -51,9 +55,11 @@ export async function applyAutomations(
       continue;
     }
     applied.push([name, outcome.automation.uid]);
+    await setNotifyRules(tx, { teamId: by.teamId, automationUid: outcome.automation.uid }, notify);
     // `updateAutomation` and `createAutomation` redact the values of secrets. So if the file contains such a value, the stored
     // automation differs from the file. Report this as a fault.
-    for (const { member } of differencesOfAutomation(outcome.automation, wanted))
+    const stored = { ...outcome.automation, ...(wanted.notify ? { notify: wanted.notify } : {}) };
+    for (const { member } of differencesOfAutomation(stored, wanted))
       faults.add(
         pathOf.automation(name),
         [member],

@@ -22,8 +22,8 @@ export interface WebhooksToApply {
   readonly secrets: ReadonlyMap<string, TeamSecret>;
 }
 
-/** Adds a fault for each secret that is missing or does not fit its webhook, and for each change that is only possible with a new webhook. */
-export function checkWebhooks({ definition, state, uids, secrets }: WebhooksToApply, faults: FaultList): void {
+/** Adds a fault for each secret that is missing or does not fit its webhook. */
+export function checkWebhookSecrets({ definition, secrets }: WebhooksToApply, faults: FaultList): void {
   for (const { name, authMode, signatureScheme, secretName } of definition.webhooks) {
     const file = pathOf.webhook(name);
     const secret = secrets.get(secretName) ?? { problem: `there is no secret ${secretName}` };
@@ -40,6 +40,16 @@ export function checkWebhooks({ definition, state, uids, secrets }: WebhooksToAp
         ['secretName'],
         'problem' in secret ? message : `the value of the secret ${secretName} ${message}`,
       );
+  }
+}
+
+/** Adds a fault for each change of a webhook that is only possible with a new webhook. */
+export function checkWebhookModes(
+  { definition, state, uids }: Omit<WebhooksToApply, 'secrets'>,
+  faults: FaultList,
+): void {
+  for (const { name, authMode, signatureScheme } of definition.webhooks) {
+    const file = pathOf.webhook(name);
     const present = state.webhooks.get(uidOf(uids, name));
     if (present && (present.auth_mode !== authMode || present.signature_scheme !== signatureScheme))
       faults.add(
@@ -51,7 +61,10 @@ export function checkWebhooks({ definition, state, uids, secrets }: WebhooksToAp
 }
 
 /** Adds a fault for each automation that selects a webhook which the factory will not have after the definition was applied. */
-export function checkWebhookIds({ definition, state, uids }: WebhooksToApply, faults: FaultList): void {
+export function checkWebhookIds(
+  { definition, state, uids }: Omit<WebhooksToApply, 'secrets'>,
+  faults: FaultList,
+): void {
   const goes = new Set(namesOfDeleted(uids, definition.webhooks).map((name) => uidOf(uids, name)));
   for (const { name, triggers } of definition.automations)
     for (const [index, trigger] of triggers.entries()) {
@@ -64,7 +77,7 @@ export function checkWebhookIds({ definition, state, uids }: WebhooksToApply, fa
             ['triggers', index, 'filter', 'webhook_ids', position],
             goes.has(uid)
               ? `the webhook ${uid} is deleted by this definition`
-              : `the factory has no webhook ${uid}; GET /factory/{uid}/webhooks lists them. The UID of a new webhook is known after its first apply`,
+              : `the factory has no webhook ${uid}; GET /factory/{uid}/webhooks lists them. Name a webhook of the definition by its file, with webhooks: [name]`,
           );
     }
 }

@@ -24,12 +24,19 @@ interface Place {
   readonly members: Execution;
 }
 
+interface ConfigsToCheck {
+  readonly definition: FactoryDefinition;
+  readonly factoryUid: string;
+  /** True: secrets are not looked up. */
+  readonly withoutSecrets?: boolean;
+}
+
 /** Adds a fault for each environment, model, harness, secret and MCP server that the files name but runs cannot use. */
 export async function checkConfigs(
   { models, vault }: CheckDeps,
   tx: Queryable,
   by: Author,
-  { definition, factoryUid }: { readonly definition: FactoryDefinition; readonly factoryUid: string },
+  { definition, factoryUid, withoutSecrets = false }: ConfigsToCheck,
   faults: FaultList,
 ): Promise<void> {
   const { factory, agents, automations } = definition;
@@ -41,7 +48,8 @@ export async function checkConfigs(
   // the length of the prompt.
   const known = new Map<string, readonly Problem[]>();
   const reported = new Set<string>();
-  const check = async (config: AmbientAgentConfig, own: readonly Place[]) => {
+  const check = async ({ secrets, ...others }: AmbientAgentConfig, own: readonly Place[]) => {
+    const config = withoutSecrets || secrets === undefined ? others : { ...others, secrets };
     const isLarge = JSON.stringify(config).length > maxConfigLength;
     const key = JSON.stringify({ ...config, base_prompt: isLarge });
     const problems = known.get(key) ?? (await problemsOf({ models, vault }, tx, by, config));
@@ -104,12 +112,15 @@ type ExecutionKey = keyof Execution;
 const keysOf: Readonly<Record<string, readonly ExecutionKey[]>> = {
   model_id: ['model', 'harness'],
   harness: ['harness', 'model'],
-  environment_id: ['environmentId'],
+  environment_id: ['environment', 'environmentId'],
   runner_config: ['runner'],
   secrets: ['secrets'],
   skills: ['skills'],
   skill_spec: ['skills'],
   mcp_servers: ['mcpServers'],
+  output_schema: ['outputSchema'],
+  checks: ['checks'],
+  check_attempts: ['checkAttempts'],
   worker_host: ['workerHost'],
 };
 

@@ -1,4 +1,6 @@
 /** The part of the check of definition files that runs in a thread. */
+
+import type { DefinitionVariables } from '@runyard/contract/factories/definition-variables';
 import type {
   ValidateFactoryFilesRequest,
   ValidateFactoryFilesResponse,
@@ -7,17 +9,20 @@ import type { DefinitionFault } from '@runyard/contract/factories/files/faults';
 import { pathOf } from '@runyard/contract/factories/files/layout';
 import type { FactoryDefinition } from '@runyard/definitions/definition';
 import { readDefinition } from '@runyard/definitions/read-definition';
+import { webhooksNamedBy } from '@runyard/definitions/with-uids';
 import { checkAutomations } from './automation-members.ts';
 import type { Execution } from './configs.ts';
 import { makeFaultList } from './fault-list.ts';
 import { type Noticed, toNoticed } from './notices.ts';
 
-export type FilesToCheck = ValidateFactoryFilesRequest['files'];
+/** `kept`: values of variables that an earlier apply was given. */
+export type FilesToCheck = ValidateFactoryFilesRequest & { readonly kept?: DefinitionVariables | undefined };
 type Deferred = ValidateFactoryFilesResponse['deferred_resolutions'][number];
 
 /** The result of the check. Automations are checked only if the files have no fault. */
 export interface CheckedFiles extends Noticed {
-  readonly code: ValidateFactoryFilesResponse['diagnostics'][number]['code'];
+  /** False: the files have faults that come before all other checks. */
+  readonly isRead: boolean;
   readonly faults: readonly DefinitionFault[];
   /** The names in the files that refer to objects of a team. This check does not look whether the objects exist. */
   readonly deferred: readonly Deferred[];
@@ -25,13 +30,14 @@ export interface CheckedFiles extends Noticed {
 
 const maxDeferred = 1_000;
 
-export function checkFiles(files: FilesToCheck): CheckedFiles {
-  const read = readDefinition(files);
-  if (!read.ok) return { code: 'FF_INVALID_FILE', faults: read.faults, notices: read.notices, named: [], deferred: [] };
+export function checkFiles({ files, variables, kept }: FilesToCheck): CheckedFiles {
+  const read = readDefinition(files, { given: variables, kept });
+  if (!read.ok)
+    return { isRead: false, faults: read.faults, notices: read.notices, named: [], schedules: [], deferred: [] };
   const faults = makeFaultList(read);
   checkAutomations(read.definition, faults);
   const deferred = deferredOf(read.definition).slice(0, maxDeferred);
-  return { code: 'FF_INVALID_AUTOMATION', faults: faults.list(), ...toNoticed(read), deferred };
+  return { isRead: true, faults: faults.list(), ...toNoticed(read), deferred };
 }
 
 /** Returns each place in the files with a name that refers to an object of the team, in the order of the files. */
@@ -42,8 +48,8 @@ function deferredOf({ factory, agents, automations, webhooks }: FactoryDefinitio
     ...agents.flatMap((agent) => namesOf(pathOf.agent(agent.name), agent, '')),
     ...automations.flatMap((automation) => {
       const path = pathOf.automation(automation.name);
-      const ofTriggers = automation.triggers.flatMap(({ provider }, index) =>
-        provider === 'webhook'
+      const ofTriggers = automation.triggers.flatMap((trigger, index) =>
+        trigger.provider === 'webhook' && webhooksNamedBy(trigger).length === 0
           ? [{ path, field: `triggers[${index}].filter.webhook_ids`, kind: 'webhook' as const }]
           : [],
       );
@@ -57,6 +63,7 @@ function namesOf(path: string, members: Execution, base: string): Deferred[] {
   const names: [field: string, kind: Deferred['kind'], isNamed: unknown][] = [
     ['model', 'model', members.model],
     ['harness.model', 'model', members.harness?.model],
+    ['environment', 'environment', members.environment],
     ['environmentId', 'environment', members.environmentId],
     ['workerHost', 'worker_host', members.workerHost],
     ['secrets', 'secret', members.secrets?.length],

@@ -1,8 +1,10 @@
 /** Makes configurations of runs from the members of definition files that define how a run is executed. */
 
 import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
-import type { CreateFactoryRequest, FactoryAgent } from '@runyard/contract/factories/factories';
+import { type CreateFactoryRequest, type FactoryAgent, integrationTypes } from '@runyard/contract/factories/factories';
+import { type FileChecks, toRunChecks } from '@runyard/contract/factories/files/checks';
 import { nameOfSecret, type SecretEntry } from '@runyard/contract/factories/files/execution';
+import { type FileRetry, toRunRetry } from '@runyard/contract/factories/files/retry';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type {
   DefinedAgent,
@@ -10,6 +12,7 @@ import type {
   DefinedRunner,
   FactoryDefinition,
 } from '@runyard/definitions/definition';
+import type { DeclaredMembers } from '../factories/factories.ts';
 import { configOfFactoryRun } from '../factories/run-config.ts';
 import { skillsOfAgent } from './skills.ts';
 
@@ -23,11 +26,16 @@ export interface Execution {
         readonly reasoningLevel?: string | null | undefined;
       }
     | undefined;
+  readonly environment?: string | null | undefined;
   readonly environmentId?: string | null | undefined;
   readonly runner?: string | null | undefined;
   readonly secrets?: readonly SecretEntry[] | undefined;
   readonly skills?: readonly string[] | undefined;
   readonly mcpServers?: Readonly<Record<string, { readonly warpId: string }>> | undefined;
+  readonly outputSchema?: AmbientAgentConfig['output_schema'];
+  readonly checks?: FileChecks | undefined;
+  readonly checkAttempts?: number | undefined;
+  readonly retry?: FileRetry | undefined;
   readonly workerHost?: string | null | undefined;
 }
 
@@ -36,7 +44,20 @@ export interface Execution {
  * to all its agents.
  */
 export function toConfig(
-  { model, harness, environmentId, runner, secrets, skills, mcpServers, workerHost }: Execution,
+  {
+    model,
+    harness,
+    environmentId,
+    runner,
+    secrets,
+    skills,
+    mcpServers,
+    outputSchema,
+    checks,
+    checkAttempts,
+    retry,
+    workerHost,
+  }: Execution,
   { factory: ofAll, runners }: Pick<FactoryDefinition, 'factory' | 'runners'>,
 ): AmbientAgentConfig {
   const defined = runner ? runners.find(({ name }) => name === runner) : undefined;
@@ -54,6 +75,10 @@ export function toConfig(
     ...(servers
       ? { mcp_servers: Object.fromEntries(servers.map(([name, { warpId }]) => [name, { warp_id: warpId }])) }
       : {}),
+    ...(outputSchema === undefined ? {} : { output_schema: outputSchema }),
+    ...(checks === undefined ? {} : { checks: toRunChecks(checks) }),
+    ...(checkAttempts === undefined ? {} : { check_attempts: checkAttempts }),
+    ...(retry === undefined ? {} : { retry: toRunRetry(retry) }),
     ...(workerHost === undefined ? {} : { worker_host: workerHost ?? '' }),
   };
 }
@@ -104,6 +129,26 @@ export function toFactoryMembers(definition: FactoryDefinition): CreateFactoryRe
     repositories: factory.repositories.map(({ owner, name }) => ({ owner, repo: name })),
     agent_defaults: toConfig(execution, definition),
   };
+}
+
+/** Returns the members of a factory that only its definition sets. */
+export const declaredMembersOf = ({ factory }: FactoryDefinition): DeclaredMembers => ({
+  integrations: integrationsOf(factory.integrations),
+  credential_strategy: factory.credentialStrategy ?? null,
+});
+
+/** Returns the declared integrations in the form of the API. Entries of another form are left out, because they have no effect anyway. */
+function integrationsOf(declared: unknown): DeclaredMembers['integrations'] {
+  if (!Array.isArray(declared)) return null;
+  return declared.flatMap((entry: unknown) => {
+    const { type, autoRespondToThreadReplies: responds } = Object(entry) as Readonly<Record<string, unknown>>;
+    const known = integrationTypes.find((each) => each === type);
+    if (!known) return [];
+    const hasThreads = known === 'slack' || known === 'microsoft-teams';
+    const settings =
+      hasThreads && typeof responds === 'boolean' ? { [known]: { auto_respond_to_thread_replies: responds } } : {};
+    return [{ type: known, ...settings }];
+  });
 }
 
 /**

@@ -17,7 +17,14 @@ export interface FaultList {
 export function makeFaultList({ locate }: LocatedDefinition): FaultList {
   const faults = collectFaults();
   return {
-    add: (file, path, message) => faults.add(file, locate(file, path), message),
+    add: (file, path, message) =>
+      faults.add(
+        file,
+        locate(file, path),
+        message,
+        undefined,
+        path[0] === 'triggers' ? 'FF_INVALID_TRIGGER' : 'FF_INVALID_VALUE',
+      ),
     count: faults.count,
     list: faults.list,
   };

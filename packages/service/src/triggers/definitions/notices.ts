@@ -1,10 +1,13 @@
-/** Reports the models of a definition that this service does not offer. */
+/** Reports the models of a definition that this service does not offer, and the schedules that the team does not have. */
 
 import { collectFaults, type DefinitionFault, type Position } from '@runyard/contract/factories/files/faults';
 import { pathOf } from '@runyard/contract/factories/files/layout';
 import type { FactoryDefinition } from '@runyard/definitions/definition';
 import type { ReadDefinition } from '@runyard/definitions/read-definition';
+import type { Queryable } from '../../platform/store/database/database.ts';
 import type { Models } from '../../team/models/models.ts';
+import { noSchedule, scheduleIdsOf } from '../automations/schedule-ids.ts';
+import { readTeamSchedules } from '../schedules/schedules.ts';
 import type { Execution } from './configs.ts';
 
 /** Largest number of models that a notice names. With more names, the sentence would be unreadable. */
@@ -27,8 +30,8 @@ function offeredBy(models: Models): string {
   return `${names.join(', ')}${more}`;
 }
 
-/** The name of a model in a definition, and the place of this name. */
-export interface NamedModel {
+/** The name of a model or the id of a schedule in a definition, and its place. */
+export interface NamedPart {
   readonly file: string;
   /** Path of the member that contains the name, with dots between the parts. */
   readonly member: string;
@@ -40,25 +43,51 @@ export interface NamedModel {
 export interface Noticed {
   /** The notices that reading the files has found. */
   readonly notices: readonly DefinitionFault[];
-  readonly named: readonly NamedModel[];
+  readonly named: readonly NamedPart[];
+  /** The schedules that triggers name. */
+  readonly schedules: readonly NamedPart[];
 }
 
 /** Returns the parts of a definition from which `noticesOf` makes the notices. */
 export function toNoticed({ definition, notices, locate }: Extract<ReadDefinition, { ok: true }>): Noticed {
-  const named = placesOf(definition).flatMap(({ file, base, members }): NamedModel[] => {
+  const named = placesOf(definition).flatMap(({ file, base, members }): NamedPart[] => {
     const name = members.model ?? members.harness?.model;
     if (!name) return [];
     const path = [...base, ...(members.model ? ['model'] : ['harness', 'model'])];
     return [{ file, member: path.join('.'), position: locate(file, path), name }];
   });
-  return { notices, named };
+  const schedules = definition.automations.flatMap(({ name: automation, triggers }) =>
+    triggers.flatMap((trigger, index) => {
+      const file = pathOf.automation(automation);
+      const path = ['triggers', index, 'filter', 'schedule_ids'];
+      const position = locate(file, path);
+      return scheduleIdsOf(trigger).map((name): NamedPart => ({ file, member: path.join('.'), position, name }));
+    }),
+  );
+  return { notices, named, schedules };
+}
+
+/** Returns the parts of a definition that name no schedule of the team. */
+export async function findMissingSchedules(
+  db: Queryable,
+  teamId: string,
+  { schedules }: Noticed,
+): Promise<readonly NamedPart[]> {
+  if (schedules.length === 0) return [];
+  const ids = [...new Set(schedules.map(({ name }) => name))];
+  const present = new Set((await readTeamSchedules(db, teamId, ids)).map(({ id }) => id));
+  return schedules.filter(({ name }) => !present.has(name));
 }
 
 /**
  * Returns the notices of a definition: the parts of its files that have no effect on this service, and each model that only the public
- * service offers. Returns at most 100 notices, sorted by file and line.
+ * service offers. `missing`: the result of `findMissingSchedules`. Returns at most 100 notices, sorted by file and line.
  */
-export function noticesOf(models: Models, { notices, named }: Noticed): DefinitionFault[] {
+export function noticesOf(
+  models: Models,
+  { notices, named }: Noticed,
+  missing: readonly NamedPart[] = [],
+): DefinitionFault[] {
   const collected = collectFaults();
   for (const { file, message, suggestion, ...position } of notices) collected.add(file, position, message, suggestion);
   for (const { file, member, position, name } of named) {
@@ -67,5 +96,7 @@ export function noticesOf(models: Models, { notices, named }: Noticed): Definiti
     const message = `${member}: ${resolved.message}. Runs with it are refused. This service offers ${offeredBy(models)}`;
     collected.add(file, position, message);
   }
+  for (const { file, member, position, name } of missing)
+    collected.add(file, position, `${member}: ${noSchedule(name)}, so it never starts this automation`);
   return collected.list();
 }

@@ -4,8 +4,8 @@ import type { Queryable } from '../../platform/store/database/database.ts';
 import { readProfiles } from '../../team/access/profiles.ts';
 import { toChanges } from './apply.ts';
 import type { CheckDeps } from './check-configs.ts';
-import { noticesOf, toNoticed } from './notices.ts';
-import { driftOf, type FactoryAddress, readFactoryState, readTeamSecrets } from './state.ts';
+import { findMissingSchedules, noticesOf, toNoticed } from './notices.ts';
+import { driftOf, type FactoryAddress, readDefinedEnvironments, readFactoryState, readTeamSecrets } from './state.ts';
 import { readStoredDefinition } from './stored.ts';
 
 /**
@@ -20,21 +20,25 @@ export async function readFactoryDefinition(
   const { teamId, factoryUid } = factory;
   const stored = await readStoredDefinition(db, teamId, factoryUid);
   if (!stored) return null;
-  const { version, files, applied_at, uids, commit_id } = stored;
-  const read = readDefinition(files);
+  const { version, files, variables, applied_at, uids, commit_id } = stored;
+  const read = readDefinition(files, { kept: variables });
   const definition = read.ok ? read.definition : undefined;
   const secrets = definition ? await readTeamSecrets(db, vault, teamId, definition) : new Map();
-  const drift = definition ? driftOf(await readFactoryState(db, vault, factory), definition, uids, secrets) : [];
+  const environments = await readDefinedEnvironments(db, teamId, uids);
+  const state = await readFactoryState(db, vault, factory, environments);
+  const drift = definition ? driftOf(state, definition, uids, secrets) : [];
   const actor = { kind: 'user', uid: stored.applied_by_uid } as const;
+  const noticed = read.ok ? toNoticed(read) : undefined;
   const profileOf = await readProfiles(db, teamId, [actor]);
   return {
     version,
     files,
+    variables,
     applied_at,
     ...(commit_id === null ? {} : { commit: commit_id }),
     applied_by: profileOf(actor),
     drift: toChanges(drift),
     // The stored files may have an older format, which cannot be read any more.
-    notices: read.ok ? noticesOf(models, toNoticed(read)) : [],
+    notices: noticed ? noticesOf(models, noticed, await findMissingSchedules(db, teamId, noticed)) : [],
   };
 }

@@ -1,5 +1,6 @@
 /** Reads the present webhooks and automations of a factory, and compares them with a definition. */
 
+import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { compare } from '@runyard/contract/factories/files/faults';
 import type { DefinedWebhook, FactoryDefinition } from '@runyard/definitions/definition';
 import {
@@ -8,14 +9,22 @@ import {
   type MemberChange,
   type PlannedChange,
 } from '@runyard/definitions/plan-changes';
+import { type UidsByName, withUids } from '@runyard/definitions/with-uids';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
+import { readRulesOfOwners } from '../../runs/inbox/rules.ts';
+import { readEnvironmentConfigs } from '../../team/environments/named.ts';
 import { findTeamSecret } from '../../team/stored-secrets/find-usable.ts';
 import type { AutomationRow } from '../automations/automation-row.ts';
 import { listAutomations } from '../automations/automations.ts';
 import { readWebhookSecrets } from '../webhooks/ingest/secrets.ts';
 import { listWebhooks, type StoredWebhook } from '../webhooks/webhooks.ts';
-import { type AutomationMembers, toAutomationMembers, toStoredMembers } from './automation-members.ts';
+import {
+  type AutomationMembers,
+  type AutomationWithRules,
+  toAutomationMembers,
+  toStoredMembers,
+} from './automation-members.ts';
 import type { DefinedUids } from './stored.ts';
 import { fileOfRules } from './webhook-rules.ts';
 
@@ -25,11 +34,15 @@ export interface FactoryAddress {
   readonly factoryUid: string;
 }
 
-/** The webhooks and automations of a factory, by UID. Includes webhooks and automations that no file defines. */
+/**
+ * The webhooks and automations of a factory, and the environments that its files define, by UID. Includes webhooks and automations that no
+ * file defines.
+ */
 export interface FactoryState {
   readonly webhooks: ReadonlyMap<string, StoredWebhook>;
   readonly webhookSecrets: ReadonlyMap<string, string | null>;
-  readonly automations: ReadonlyMap<string, AutomationRow>;
+  readonly automations: ReadonlyMap<string, AutomationWithRules>;
+  readonly environments: ReadonlyMap<string, EnvironmentConfig>;
 }
 
 export const noUids: DefinedUids = { webhooks: {}, automations: {} };
@@ -38,13 +51,36 @@ export const noUids: DefinedUids = { webhooks: {}, automations: {} };
 export const uidOf = (uids: Readonly<Record<string, string>>, name: string): string =>
   (Object.hasOwn(uids, name) ? uids[name] : undefined) ?? '';
 
-export async function readFactoryState(db: Queryable, vault: Vault, factory: FactoryAddress): Promise<FactoryState> {
+/** Returns the UIDs of all webhooks and environments that the files name, by name. */
+export const uidsByName = ({ webhooks, environments, team_environments }: DefinedUids): UidsByName => ({
+  webhooks,
+  environments: { ...team_environments, ...environments },
+});
+
+/** Returns the configurations of the environments that a stored definition defines, by UID. */
+export const readDefinedEnvironments = (db: Queryable, teamId: string, { environments = {} }: DefinedUids) =>
+  readEnvironmentConfigs(db, teamId, Object.values(environments));
+
+/** Reads the state of a factory. `environments`: the result of `readDefinedEnvironments`. */
+export async function readFactoryState(
+  db: Queryable,
+  vault: Vault,
+  factory: FactoryAddress,
+  environments: FactoryState['environments'],
+): Promise<FactoryState> {
   const webhooks = await listWebhooks(db, factory.teamId, factory.factoryUid);
   const automations = await listAutomations(db, factory.teamId, factory.factoryUid);
+  const automationUids = automations.map(({ uid }) => uid);
+  const rules = await readRulesOfOwners(db, factory.teamId, { automationUids });
+  const withRules = (automation: AutomationRow): AutomationWithRules => {
+    const notify = rules.get(automation.uid);
+    return notify ? { ...automation, notify } : automation;
+  };
   return {
     webhooks: new Map(webhooks.map((webhook) => [webhook.uid, webhook])),
     webhookSecrets: await readWebhookSecrets(db, vault, factory),
-    automations: new Map(automations.map((automation) => [automation.uid, automation])),
+    automations: new Map(automations.map((automation) => [automation.uid, withRules(automation)])),
+    environments,
   };
 }
 
@@ -66,10 +102,14 @@ export async function readTeamSecrets(
   return secrets;
 }
 
+/** Returns the message for a secret that the team does not have, or that the caller may not see. */
+export const missingSecret = (name: string): string =>
+  `the team has no secret ${name}; set it with PUT /secrets/${name} and the scope team`;
+
 const problemOf = (found: 'unreadable' | null, name: string): string =>
   found === 'unreadable'
     ? `the secret ${name} was sealed with a key that this service does not have; set it again`
-    : `the team has no secret ${name}; set it with PUT /secrets/${name} and the scope team`;
+    : missingSecret(name);
 
 /** Returns those members of a webhook that files can set. The form is the same for a defined and a stored webhook, so the two can be compared. */
 function membersOfWebhook(webhook: DefinedWebhook | StoredWebhook) {
@@ -107,17 +147,18 @@ const nameDifference = (before: string, after: string): MemberChange[] =>
   before === after ? [] : [{ member: 'name', before, after }];
 
 /** Returns the differences between an automation and its file. */
-export function differencesOfAutomation(present: AutomationRow, wanted: AutomationMembers): MemberChange[] {
+export function differencesOfAutomation(present: AutomationWithRules, wanted: AutomationMembers): MemberChange[] {
   return [...compareMembers(toStoredMembers(present), { ...wanted })];
 }
 
 /** Returns the changes that would make the factory match its last applied definition again. */
 export function driftOf(
   state: FactoryState,
-  definition: FactoryDefinition,
+  named: FactoryDefinition,
   uids: DefinedUids,
   secrets: ReadonlyMap<string, TeamSecret>,
 ): PlannedChange[] {
+  const definition = withUids(named, uidsByName(uids));
   const automations = definition.automations.map((automation) => {
     const present = state.automations.get(uidOf(uids.automations, automation.name));
     const members = present && differencesOfAutomation(present, toAutomationMembers(definition, automation));
@@ -128,7 +169,13 @@ export function driftOf(
     const members = present && differencesOfWebhook(present, state, webhook, secrets.get(webhook.secretName));
     return changeOf('webhook', webhook.name, members);
   });
-  return [...automations, ...webhooks].flat().toSorted((a, b) => compare(a.kind, b.kind) || compare(a.name, b.name));
+  const environments = definition.environments.map(({ name, config }) => {
+    const present = state.environments.get(uidOf(uids.environments ?? {}, name));
+    return changeOf('environment', name, present && compareMembers(present, config));
+  });
+  return [...automations, ...webhooks, ...environments]
+    .flat()
+    .toSorted((a, b) => compare(a.kind, b.kind) || compare(a.name, b.name));
 }
 
 function changeOf(kind: DefinedKind, name: string, members: readonly MemberChange[] | undefined): PlannedChange[] {

@@ -1,4 +1,5 @@
 /** Stores the definitions that were applied to factories. */
+import type { DefinitionVariables } from '@runyard/contract/factories/definition-variables';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   defineStatement,
@@ -16,20 +17,25 @@ export interface StoredFile {
   readonly content: string;
 }
 
-/** UIDs of the webhooks and automations that the files of a factory define, by name. */
+/** UIDs of the things that the files of a factory define, by name. */
 export interface DefinedUids {
   readonly webhooks: Readonly<Record<string, string>>;
   readonly automations: Readonly<Record<string, string>>;
+  /** Absent: the definition was applied before definitions had environments. */
+  readonly environments?: Readonly<Record<string, string>>;
+  /** UIDs of environments of the team that the files name but do not define. */
+  readonly team_environments?: Readonly<Record<string, string>>;
 }
 
 const readOne = defineStatement({
   name: 'read_definition_of_factory',
   text: `
-    SELECT d.version, d.files, d.uids, d.applied_by_uid, d.applied_at, d.commit_id FROM factory_definitions d
+    SELECT d.version, d.files, d.variables, d.uids, d.applied_by_uid, d.applied_at, d.commit_id FROM factory_definitions d
     JOIN factories f ON f.uid = d.factory_uid WHERE f.team_id = $1 AND f.uid = $2`,
   row: {
     version: integer,
     files: json<StoredFile[]>(),
+    variables: json<DefinitionVariables>(),
     uids: json<DefinedUids>(),
     applied_by_uid: text(),
     applied_at: timestamp,
@@ -40,8 +46,10 @@ const readOne = defineStatement({
 const write = defineStatement({
   name: 'write_definition_of_factory',
   text: `
-    INSERT INTO factory_definitions (factory_uid, version, files, uids, applied_by_uid, commit_id) VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO factory_definitions (factory_uid, version, files, uids, applied_by_uid, commit_id, variables)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (factory_uid) DO UPDATE SET version = excluded.version, files = excluded.files, uids = excluded.uids,
+      variables = excluded.variables,
       applied_by_uid = excluded.applied_by_uid, commit_id = excluded.commit_id, applied_at = clock_timestamp()
     RETURNING version`,
   row: { version: integer },
@@ -77,8 +85,16 @@ export async function writeStoredDefinition(
   factoryUid: string,
   written: Omit<StoredDefinition, 'applied_at'>,
 ): Promise<void> {
-  const { version, files, uids, applied_by_uid, commit_id } = written;
-  await tx.query(write, [factoryUid, version, JSON.stringify(files), JSON.stringify(uids), applied_by_uid, commit_id]);
+  const { version, files, uids, applied_by_uid, commit_id, variables } = written;
+  await tx.query(write, [
+    factoryUid,
+    version,
+    JSON.stringify(files),
+    JSON.stringify(uids),
+    applied_by_uid,
+    commit_id,
+    JSON.stringify(variables),
+  ]);
 }
 
 /** Records that a later commit has the same definition files as those that are stored. */

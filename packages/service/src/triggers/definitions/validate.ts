@@ -38,8 +38,8 @@ export function openFileChecks(models: Models) {
      * Returns the faults of the files, and the names in them that were not looked up. Does not access data of a team; `teamId` only
      * decides whose turn is next.
      */
-    validate: async (teamId: string | undefined, files: FilesToCheck): Promise<Validated> => {
-      const outcome = await thread.run(teamId ?? keyless, files);
+    validate: async (teamId: string | undefined, request: FilesToCheck): Promise<Validated> => {
+      const outcome = await thread.run(teamId ?? keyless, request);
       return outcome.kind === 'done'
         ? { kind: 'checked', response: toResponse(models, outcome.message) }
         : { kind: outcome.kind };
@@ -49,16 +49,16 @@ export function openFileChecks(models: Models) {
 }
 
 function toResponse(models: Models, checked: CheckedFiles): ValidateFactoryFilesResponse {
-  const { code, faults, deferred } = checked;
+  const { isRead, faults, deferred } = checked;
   return {
     valid: faults.length === 0,
     schema_version: schemaVersion,
-    diagnostics: faults.map(({ file, ...fault }) => ({ code, path: file, ...fault })),
+    diagnostics: faults.map(({ file, ...fault }) => ({ code: 'FF_INVALID_VALUE', path: file, ...fault })),
     deferred_resolutions: [...deferred],
     state_dependent_checks_not_run: notRun,
     validation_scope: {
       parser: 'checked',
-      state_independent: code === 'FF_INVALID_FILE' ? 'not_run' : 'checked',
+      state_independent: isRead ? 'checked' : 'not_run',
       state_dependent: 'not_checked',
     },
     notices: noticesOf(models, checked),

@@ -50,6 +50,8 @@ const row = {
   alias: nullable(text()),
   repositories: json<{ owner: string; repo: string }[]>(),
   agent_defaults: json<AmbientAgentConfig>(),
+  integrations: nullable(json<Factory['integrations']>()),
+  credential_strategy: nullable(text<Factory['credential_strategy']>()),
   created_at: timestamp,
   updated_at: timestamp,
 };
@@ -109,7 +111,7 @@ const define = defineStatement({
   name: 'define_factory',
   text: `
     UPDATE factories SET name = $3, description = $4, alias = $5, repositories = $6, agent_defaults = $7,
-      updated_at = clock_timestamp()
+      integrations = $8, credential_strategy = $9, updated_at = clock_timestamp()
     WHERE team_id = $1 AND uid = $2 RETURNING alias`,
   row: { alias: nullable(text()) },
 });
@@ -141,9 +143,16 @@ export async function readFactoryNames(
 export interface StoredFactory
   extends Pick<
     Factory,
-    'uid' | 'name' | 'description' | 'alias' | 'repositories' | 'created_at' | 'updated_at' | 'agents'
+    'uid' | 'name' | 'description' | 'alias' | 'repositories' | 'integrations' | 'created_at' | 'updated_at' | 'agents'
   > {
   readonly agent_defaults: AmbientAgentConfig;
+  readonly credential_strategy: Factory['credential_strategy'];
+}
+
+/** The members of a factory that only its definition sets. Null: the definition does not declare the member. */
+export interface DeclaredMembers {
+  readonly integrations: Factory['integrations'];
+  readonly credential_strategy: Factory['credential_strategy'] | null;
 }
 
 const toFactory = (found: RowOf<typeof readOne>): StoredFactory => ({
@@ -153,6 +162,8 @@ const toFactory = (found: RowOf<typeof readOne>): StoredFactory => ({
   alias: found.alias,
   repositories: found.repositories,
   agent_defaults: found.agent_defaults,
+  integrations: found.integrations,
+  credential_strategy: found.credential_strategy ?? 'EXECUTOR',
   created_at: found.created_at,
   updated_at: found.updated_at,
 });
@@ -258,7 +269,7 @@ export async function createFactory(
 export async function defineFactory(
   tx: Queryable,
   { teamId, factoryUid }: { readonly teamId: string; readonly factoryUid: string },
-  wanted: CreateFactoryRequest,
+  wanted: CreateFactoryRequest & DeclaredMembers,
 ): Promise<'defined' | 'taken'> {
   // So no other factory takes the alias before this transaction ends.
   await lockRows(tx, teamId, 'factories');
@@ -272,6 +283,8 @@ export async function defineFactory(
     wanted.alias ?? null,
     JSON.stringify(wanted.repositories ?? []),
     JSON.stringify(wanted.agent_defaults ?? {}),
+    wanted.integrations && JSON.stringify(wanted.integrations),
+    wanted.credential_strategy,
   ]);
   return 'defined';
 }

@@ -34,7 +34,6 @@ function toItem(
     default_model: defaults.model_id ?? null,
     code_forge: forge,
     code_forges: [forge],
-    credential_strategy: 'CREATOR',
     scoring: {},
     scorer_defaults: {},
   };

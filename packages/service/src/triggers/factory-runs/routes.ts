@@ -8,9 +8,17 @@ import { refusedSubmission, sourceOf } from '../../runs/runs/submit/translate.ts
 import { serve, serveOnce, serveRepeatable } from '../../team/access/serve.ts';
 import { readFactory } from '../factories/factories.ts';
 import { dispatchFactory } from './dispatch.ts';
+import { findTaskByReference, searchTasks } from './tasks/find.ts';
 import { listTasks } from './tasks/list.ts';
 import { readTask, readTaskOfConversation, readTaskOfRun } from './tasks/read.ts';
-import { type CreateTaskOutcome, cancelTask, createTask, deleteTask, updateTask } from './tasks/write.ts';
+import {
+  type CreateTaskOutcome,
+  cancelTask,
+  createTask,
+  deleteTask,
+  type StartMoves,
+  updateTask,
+} from './tasks/write.ts';
 
 interface FactoryRunRouteDeps extends SubmitDeps {
   baseUrl(): string;
@@ -56,12 +64,13 @@ function refusedCreate(outcome: Exclude<CreateTaskOutcome, { kind: 'created' }>)
 }
 
 interface TaskRouteDeps {
+  readonly startMoves: StartMoves;
   readonly executionDeps: ExecutionDeps;
   readonly signing: Signer;
 }
 
 /** The routes of the tasks of factories. */
-export function factoryTaskRoutes({ executionDeps, signing }: TaskRouteDeps): readonly ServedRoute[] {
+export function factoryTaskRoutes({ executionDeps, signing, startMoves }: TaskRouteDeps): readonly ServedRoute[] {
   const { db } = executionDeps;
 
   return [
@@ -83,7 +92,7 @@ export function factoryTaskRoutes({ executionDeps, signing }: TaskRouteDeps): re
     }),
 
     serve(routes.updateFactoryTask, async ({ principal, params, body }) => {
-      if (!(await updateTask(db, principal, params, body))) return noTask();
+      if (!(await updateTask(db, principal, params, body, startMoves))) return noTask();
       const place = { teamId: principal.teamId, factoryUid: params.factoryUid };
       return (await readTask(db, place, params.taskUid)) ?? noTask();
     }),
@@ -93,7 +102,7 @@ export function factoryTaskRoutes({ executionDeps, signing }: TaskRouteDeps): re
     ),
 
     serve(routes.cancelFactoryTask, async ({ principal, params }) => {
-      switch (await cancelTask(executionDeps, principal, params)) {
+      switch (await cancelTask(executionDeps, principal, params, startMoves)) {
         case 'not_found':
           return noTask();
         case 'pending':
@@ -115,6 +124,14 @@ export function factoryTaskRoutes({ executionDeps, signing }: TaskRouteDeps): re
 
     serve(routes.getFactoryTaskByConversation, async ({ principal: { teamId }, params: { factoryUid }, query }) => {
       return (await readTaskOfConversation(db, { teamId, factoryUid }, query.conversation_id)) ?? noTask();
+    }),
+
+    serve(routes.searchFactoryTasks, async ({ principal: { teamId }, query }) => ({
+      tasks: await searchTasks(db, teamId, query),
+    })),
+
+    serve(routes.findFactoryTask, async ({ principal: { teamId }, query }) => {
+      return (await findTaskByReference(db, teamId, query.reference)) ?? noTask();
     }),
 
     serve(routes.getFactoryTaskByRun, async ({ principal: { teamId }, params: { factoryUid }, query }) => {

@@ -6,7 +6,7 @@ import type {
   ListScheduleFiresResponse,
   ScheduleFire,
 } from '@runyard/contract/schedules/schedules';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
+import { type CursorSigner, positionOfId, readPage } from '../../platform/store/cursor.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import {
   defineStatement,
@@ -16,6 +16,7 @@ import {
   timestamp,
   uuid,
 } from '../../platform/store/database/statement.ts';
+import { greatestUuid } from '../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { readProfiles } from '../../team/access/profiles.ts';
 
@@ -31,19 +32,21 @@ const row = {
 };
 const columns = Object.keys(row).join(', ');
 
-const readPage = defineStatement({
+const readFires = defineStatement({
   name: 'read_starts_of_schedule',
-  text: `SELECT ${columns} FROM starts WHERE schedule_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3`,
+  text: `
+    SELECT ${columns} FROM starts WHERE schedule_id = $1 AND automation_uid IS NULL AND id < $2 ORDER BY id DESC LIMIT $3`,
   row,
 });
 
-const readPageOfAutomation = defineStatement({
+const readFiresOfAutomation = defineStatement({
   name: 'read_starts_of_automation',
   text: `
-    SELECT f.*, s.trigger_name FROM schedules s CROSS JOIN LATERAL (
-      SELECT ${columns} FROM starts WHERE schedule_id = s.id AND id < $2 ORDER BY id DESC LIMIT $3
-    ) f WHERE s.automation_uid = $1 ORDER BY f.id DESC LIMIT $3`,
-  row: { ...row, trigger_name: text() },
+    SELECT f.*, CASE WHEN s.automation_uid IS NULL THEN s.name ELSE s.trigger_name END AS schedule_name FROM (
+      SELECT ${columns}, schedule_id FROM starts WHERE automation_uid = $1 AND schedule_id IS NOT NULL AND id < $2
+      ORDER BY id DESC LIMIT $3
+    ) f JOIN schedules s ON s.id = f.schedule_id ORDER BY f.id DESC`,
+  row: { ...row, schedule_name: text() },
 });
 
 /** Reads the last starts of schedules. The index `starts_log` finds them directly, so the time does not depend on the size of the table. */
@@ -51,12 +54,12 @@ const readLast = defineStatement({
   name: 'read_last_starts_of_schedules',
   text: `
     SELECT f.*, i.schedule_id FROM unnest($1::uuid[]) AS i (schedule_id) CROSS JOIN LATERAL (
-      SELECT ${columns} FROM starts WHERE schedule_id = i.schedule_id ORDER BY id DESC LIMIT $2
+      SELECT ${columns} FROM starts WHERE schedule_id = i.schedule_id AND automation_uid IS NULL ORDER BY id DESC LIMIT $2
     ) f ORDER BY f.id DESC`,
   row: { ...row, schedule_id: uuid },
 });
 
-type FireRow = RowOf<typeof readPage> & { readonly trigger_name?: string };
+type FireRow = RowOf<typeof readFires> & { readonly schedule_name?: string };
 
 /** Returns the last fires of each schedule, newest first: a map from the id of the schedule to at most `maxLastFires` fires. */
 export async function readLastFires(
@@ -74,8 +77,6 @@ export async function readLastFires(
   return found;
 }
 
-const greatestId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-
 /** Returns one page of the fires of a schedule, newest first. Returns null if the cursor was made for another list. */
 export const listFires = (
   db: Queryable,
@@ -84,10 +85,10 @@ export const listFires = (
   query: ListScheduleFiresQuery,
 ): Promise<ListScheduleFiresResponse | null> =>
   listPage(db, signer, { teamId, list: ['schedule fires', id], query }, (before, limit) =>
-    db.query(readPage, [id, before, limit]),
+    db.query(readFires, [id, before, limit]),
   );
 
-/** Returns one page of the fires of all schedules of an automation, newest first. Returns null if the cursor was made for another list. */
+/** Returns one page of the starts of an automation by times of schedules, newest first. Returns null if the cursor was made for another list. */
 export const listFiresOfAutomation = (
   db: Queryable,
   signer: CursorSigner,
@@ -95,7 +96,7 @@ export const listFiresOfAutomation = (
   query: ListScheduleFiresQuery,
 ): Promise<ListScheduleFiresResponse | null> =>
   listPage(db, signer, { teamId, list: ['fires of automation', uid], query }, (before, limit) =>
-    db.query(readPageOfAutomation, [uid, before, limit]),
+    db.query(readFiresOfAutomation, [uid, before, limit]),
   );
 
 interface Page {
@@ -108,23 +109,15 @@ interface Page {
 async function listPage(
   db: Queryable,
   signer: CursorSigner,
-  { teamId, list, query: { limit, cursor } }: Page,
+  { teamId, list, query }: Page,
   readRows: (before: string, limit: number) => Promise<FireRow[]>,
 ): Promise<ListScheduleFiresResponse | null> {
-  const identity = listIdentity(list);
-  const read = cursor === undefined ? undefined : readCursor(signer, identity, cursor);
-  if (read?.ok === false) return null;
-  const rows = await readRows(read?.position.id ?? greatestId, limit + 1);
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const hasNext = rows.length > limit && last !== undefined;
-  return {
-    fires: await toFires(db, teamId, page),
-    page_info: {
-      has_next_page: hasNext,
-      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.id }) } : {}),
-    },
-  };
+  const found = await readPage(signer, query, {
+    list,
+    read: (after, count) => readRows(after?.id ?? greatestUuid, count),
+    positionOf: positionOfId,
+  });
+  return found && { fires: await toFires(db, teamId, found.page), page_info: found.page_info };
 }
 
 /** Converts rows to fires in the form of the API, in the order of `rows`. */
@@ -143,7 +136,7 @@ async function toFires(db: Queryable, teamId: string, rows: readonly FireRow[]):
       ...(row.run_id === null ? {} : { run_id: row.run_id }),
       ...(row.reason === null ? {} : { reason: row.reason }),
       ...(starter ? { started_by: profileOf(starter) } : {}),
-      ...(row.trigger_name ? { schedule_name: row.trigger_name } : {}),
+      ...(row.schedule_name ? { schedule_name: row.schedule_name } : {}),
     };
   });
 }

@@ -50,11 +50,8 @@ const countLoads = defineStatement({
   row: { live: integer, waiting: integer, undecided: integer },
 });
 
-/** The load of a lane. */
 export interface Load {
-  /** Number of live runs. */
   readonly live: number;
-  /** Number of waiting starts. */
   readonly waiting: number;
   /** Number of waiting starts to which the policy was not applied, because their runs could not be prepared. */
   readonly undecided: number;

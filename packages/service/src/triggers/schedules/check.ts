@@ -74,9 +74,9 @@ export interface CheckedActors {
 }
 
 /**
- * Checks that a run of a schedule or an automation could be created for its executor now. If somebody else sends the change, texts that
- * wait for the acceptance of the executor are no failure. `values`: the values of secrets to remove from the stored texts. They are those
- * of the sender, so that the answer tells the sender nothing about secrets of the executor.
+ * Checks that a run of a schedule or an automation could be created for its executor now. If another person sends the change, texts that
+ * the executor has not accepted yet do not count as a failure. `values`: the values of the sender's secrets, which are removed from the
+ * stored texts. Values of the executor's secrets are not used, so that the answer reveals nothing about them.
  */
 export async function checkRunOf(
   deps: CheckDeps,

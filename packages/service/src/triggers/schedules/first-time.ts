@@ -12,7 +12,7 @@ const readClock = defineStatement({
 /** Returns the present time of the database's clock, in RFC 3339. */
 export async function databaseClock(db: Queryable): Promise<string> {
   const [row] = await db.query(readClock);
-  if (!row) throw new Error('the database did not tell its time');
+  if (!row) throw new Error('the query for the time of the database returned no row');
   return row.now;
 }
 

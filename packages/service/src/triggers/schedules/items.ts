@@ -1,5 +1,6 @@
 import type { ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import type { Queryable } from '../../platform/store/database/database.ts';
+import { readRulesOfOwners } from '../../runs/inbox/rules.ts';
 import { scopeOf } from '../../team/access/ownership.ts';
 import { readProfiles } from '../../team/access/profiles.ts';
 import { readEnvironmentConfigs } from '../../team/environments/named.ts';
@@ -30,7 +31,10 @@ export async function toItems(
     teamId,
     rows.flatMap((row) => [creatorOf(row), editorOf(row), executorOfSchedule(row)]),
   );
+  const scheduleIds = rows.map(({ id }) => id);
+  const rules = await readRulesOfOwners(db, teamId, { scheduleIds });
   return rows.map((row) => {
+    const notify = rules.get(row.id);
     const environment = environments.get(row.agent_config?.environment_id ?? '');
     return {
       id: row.id,
@@ -50,6 +54,7 @@ export async function toItems(
       overlap: row.overlap,
       ...(row.max_live_runs === null ? {} : { max_live_runs: row.max_live_runs }),
       metadata: row.metadata,
+      ...(notify ? { notify } : {}),
       ...(row.mode === null ? {} : { mode: row.mode }),
       scope: scopeOf(ownerOfSchedule(row), teamUid),
       created_by: profileOf(creatorOf(row)),

@@ -1,7 +1,9 @@
 import type { CreateScheduledAgentRequest, UpdateScheduledAgentRequest } from '@runyard/contract/schedules/schedules';
+import type { Fault } from '../../platform/fault.ts';
 import type { Vault } from '../../platform/secrets/vault.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
+import { checkNotifyRules, readNotifyRules, setNotifyRules } from '../../runs/inbox/rules.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { checkedExecutor, executorNotAllowed, executorOfRequest } from '../../team/access/executor.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
@@ -66,9 +68,13 @@ export async function addSchedule(
   if (named === null || !mayExecute(owner, named)) return executorRefused;
   const executor = named ?? by.creator;
   const checked = await checkSchedule(deps, { ...by, executor }, wanted);
+  const faults = await checkNotifyRules(deps.db, wanted.notify, { by, present: [], personal: owner.userUid });
+  if (faults.length > 0 && (checked.kind === 'ok' || checked.kind === 'invalid')) return withFaults(checked, faults);
   if (checked.kind !== 'ok') return checked;
   const row = await createSchedule(deps.db, by, owner, checked.wanted, wanted.enabled, executor);
-  return row === 'too_many' ? { kind: 'too_many' } : { kind: 'added', row };
+  if (row === 'too_many') return { kind: 'too_many' };
+  await setNotifyRules(deps.db, { teamId: by.teamId, scheduleId: row.id }, wanted.notify);
+  return { kind: 'added', row };
 }
 
 export type ChangeOutcome =
@@ -78,9 +84,15 @@ export type ChangeOutcome =
   | Exclude<PolicyVerdict, { kind: 'allowed' }>
   | CheckFailure;
 
+/** Adds faults of `notify` to the outcome of the check of the other members. */
+const withFaults = (checked: CheckOutcome, faults: readonly Fault[]): CheckFailure => ({
+  kind: 'invalid',
+  faults: [...(checked.kind === 'invalid' ? checked.faults : []), ...faults],
+});
+
 const executorRefused: CheckFailure = { kind: 'forbidden', detail: executorNotAllowed };
 
-/** Returns whether the runs of a schedule of this owner may act as the executor: those of a personal schedule act only as its person. */
+/** Returns whether the runs of a schedule of this owner may act as the executor. The runs of a personal schedule act only as its person. */
 const mayExecute = ({ userUid }: Owner, executor: RunActor | undefined): boolean =>
   userUid === undefined || executor === undefined || (executor.kind === 'user' && executor.uid === userUid);
 
@@ -105,7 +117,16 @@ export async function changeSchedule(
     const present = executorOfSchedule(stored);
     const executor = named ?? (await checkedExecutor(tx, by.teamId, present, by.creator));
     const checked = await checkSchedule({ ...deps, db: tx }, { ...by, executor }, wanted, stored);
+    const owner = { teamId: by.teamId, scheduleId: stored.id };
+    const rules = {
+      by,
+      present: await readNotifyRules(tx, owner),
+      personal: ownerOfSchedule(stored).userUid,
+    };
+    const faults = await checkNotifyRules(tx, wanted.notify, rules);
+    if (faults.length > 0 && (checked.kind === 'ok' || checked.kind === 'invalid')) return withFaults(checked, faults);
     if (checked.kind !== 'ok') return checked;
+    await setNotifyRules(tx, owner, wanted.notify);
     const row = await updateSchedule(
       tx,
       stored,

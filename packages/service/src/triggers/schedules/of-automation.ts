@@ -4,7 +4,7 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, text, uuid } from '../../platform/store/database/statement.ts';
+import { defineStatement, nullable, text, uuid } from '../../platform/store/database/statement.ts';
 import type { ScheduleOfRun } from '../../runs/runs/submit/new-run.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { keepStartsOfDeleted } from '../history/write.ts';
@@ -30,8 +30,8 @@ const lockAll = defineStatement({
 
 const readNamed = defineStatement({
   name: 'read_schedule_of_waiting_start',
-  text: 'SELECT id, name, cron_schedule FROM schedules WHERE id = $1',
-  row: { id: uuid, name: text(), cron_schedule: text() },
+  text: 'SELECT id, name, cron_schedule, automation_uid FROM schedules WHERE id = $1',
+  row: { id: uuid, name: text(), cron_schedule: text(), automation_uid: nullable(text()) },
 });
 
 const removeOthers = defineStatement({
@@ -69,10 +69,18 @@ export interface WantedTrigger extends WantedTimes {
   readonly trigger_name: string;
 }
 
-/** Returns the schedule of a waiting start, in the form in which a run stores its schedule. Returns null if the schedule was deleted. */
-export async function readScheduleOfStart(db: Queryable, scheduleId: string): Promise<ScheduleOfRun | null> {
+/**
+ * Returns the schedule of a waiting start, in the form in which a run stores its schedule, and the automation that it belongs to. Returns
+ * null if the schedule was deleted.
+ */
+export async function readScheduleOfStart(
+  db: Queryable,
+  scheduleId: string,
+): Promise<{ readonly schedule: ScheduleOfRun; readonly automationUid: string | null } | null> {
   const [found] = await db.query(readNamed, [scheduleId]);
-  return found ? { id: found.id, name: found.name, cronSchedule: found.cron_schedule } : null;
+  if (!found) return null;
+  const { id, name, cron_schedule: cronSchedule, automation_uid: automationUid } = found;
+  return { schedule: { id, name, cronSchedule }, automationUid };
 }
 
 /** Returns the schedules of these automations, oldest first. */

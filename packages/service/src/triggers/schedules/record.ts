@@ -1,10 +1,13 @@
 /** Updates the row of a schedule after one of its times has fired: the next time, and the number of failures. */
 import type { FireOutcome } from '@runyard/contract/schedules/schedules';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { boolean, defineStatement, uuid } from '../../platform/store/database/statement.ts';
+import { boolean, defineStatement, text, timestamp, uuid } from '../../platform/store/database/statement.ts';
+import type { RunActor } from '../../team/access/actor.ts';
 
 /** Failed starts in a row after which a schedule or an automation is paused. */
 export const maxSpawnFailures = 10;
+/** Runs in a row that failed after which a schedule or an automation is paused. */
+export const maxFailedRuns = 10;
 /** If a schedule or automation is paused because of failures, its error begins with this text. The reason of the last failure follows. */
 export const pausedBecause = `Paused after ${maxSpawnFailures} failures in a row. The last one:`;
 
@@ -68,22 +71,24 @@ const recordLater = defineStatement({
       enabled = s.enabled AND n.failures < ${maxSpawnFailures},
       next_run_at = CASE WHEN n.failures < ${maxSpawnFailures} THEN s.next_run_at END
     FROM (SELECT id, CASE WHEN $2::text IS NULL THEN 0 ELSE spawn_failures + $3::int END AS failures FROM schedules WHERE id = $1) n
-    WHERE s.id = n.id RETURNING s.enabled`,
+    WHERE s.id = n.id AND s.automation_uid IS NOT DISTINCT FROM $4 RETURNING s.enabled`,
   row: { enabled: boolean },
 });
 
 /**
- * Records the outcome of a start that waited. `failure`: why no run was created, and whether this is one of the failures that pause the
+ * Records the outcome of a start that waited, unless the schedule is not `automationUid`'s: an automation that only names the schedule of
+ * the team changes nothing in it. `failure`: why no run was created, and whether this is one of the failures that pause the
  * schedule; null if a run was created.
- * Returns whether the schedule is still enabled.
+ * Returns whether this has paused the schedule.
  */
 export async function recordLaterStart(
   tx: Queryable,
-  scheduleId: string,
+  { scheduleId, automationUid }: { readonly scheduleId: string; readonly automationUid: string | null },
   failure: { readonly reason: string; readonly counts: boolean } | null,
 ): Promise<boolean> {
-  const [row] = await tx.query(recordLater, [scheduleId, failure?.reason ?? null, failure?.counts ? 1 : 0]);
-  return row?.enabled ?? false;
+  const values = [scheduleId, failure?.reason ?? null, failure?.counts ? 1 : 0, automationUid];
+  const [row] = await tx.query(recordLater, values);
+  return row?.enabled === false;
 }
 
 const noteRan = defineStatement({
@@ -95,4 +100,33 @@ const noteRan = defineStatement({
 /** Stores the present time as the time at which the schedule last created a run. */
 export async function recordRan(tx: Queryable, scheduleId: string): Promise<void> {
   await tx.query(noteRan, [scheduleId]);
+}
+
+const lockFailing = defineStatement({
+  name: 'lock_schedule_with_failed_run',
+  text: `
+    SELECT name, enabled, executor_kind, executor_uid, updated_at FROM schedules
+    WHERE id = $2 AND team_id = $1 AND automation_uid IS NULL FOR UPDATE`,
+  row: {
+    name: text(),
+    enabled: boolean,
+    executor_kind: text<RunActor['kind']>(),
+    executor_uid: text(),
+    updated_at: timestamp,
+  },
+});
+
+/** Locks a schedule of the team of which a run failed; null if there is none. */
+export const lockFailingSchedule = async (tx: Queryable, teamId: string, id: string) =>
+  (await tx.query(lockFailing, [teamId, id]))[0] ?? null;
+
+const pause = defineStatement({
+  name: 'pause_schedule_after_failed_runs',
+  text: 'UPDATE schedules SET enabled = false, next_run_at = NULL, last_spawn_error = $2 WHERE id = $1',
+  row: {},
+});
+
+/** Pauses a schedule, because its runs always fail. The transaction has locked it. */
+export async function pauseAfterFailures(tx: Queryable, id: string, reason: string): Promise<void> {
+  await tx.query(pause, [id, reason]);
 }

@@ -14,7 +14,6 @@ export const contentOf = ({ id, revision }: Pick<ScheduleRow, 'id' | 'revision'>
   revision,
 });
 
-/** Returns the request for a run of a schedule. */
 export const requestOf = (schedule: RequestMembers): RunAgentRequest => ({
   prompt: schedule.prompt,
   metadata: schedule.metadata,

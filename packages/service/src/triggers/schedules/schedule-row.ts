@@ -1,5 +1,5 @@
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
-import type { RunMode } from '@runyard/contract/runs/run-request';
+import type { RunMode } from '@runyard/contract/runs/message-origin';
 import { parseExpression } from '@runyard/contract/schedules/cron-expression';
 import type { OverlapPolicy } from '@runyard/contract/schedules/schedules';
 import {
@@ -56,7 +56,6 @@ export const scheduleRow = {
   updated_at: timestamp,
 };
 
-/** Returns the owner of a schedule. */
 export const ownerOfSchedule = ({
   team_id: teamId,
   user_uid: userUid,

@@ -1,13 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxSchedules } from '@runyard/contract/limits';
 import type { Queryable } from '../../platform/store/database/database.ts';
-import { defineStatement, uuid } from '../../platform/store/database/statement.ts';
+import { boolean, defineStatement, uuid } from '../../platform/store/database/statement.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { type Author, recordChange } from '../../team/access/audit/record.ts';
 import type { Principal } from '../../team/access/keys/principal.ts';
 import { decideOwnership, maySee, type Owner, requireMaker } from '../../team/access/ownership.ts';
 import { teamHasRoom } from '../../team/access/teams/has-room.ts';
-import { skipWaitingStarts } from '../history/write.ts';
+import { keepStartsOfDeleted, skipWaitingStarts } from '../history/write.ts';
 import type { WantedSchedule } from './check.ts';
 import { changedTimes, databaseClock, firstTime } from './first-time.ts';
 import { ownerOfSchedule, type ScheduleRow, scheduleColumns, scheduleRow } from './schedule-row.ts';
@@ -69,6 +69,16 @@ const remove = defineStatement({
   text: 'DELETE FROM schedules WHERE id = $1 RETURNING id',
   row: { id: uuid },
 });
+
+const readOfTeam = defineStatement({
+  name: 'read_schedules_of_team_by_id',
+  text: `SELECT s.id, s.enabled FROM schedules s WHERE ${ofTeam} AND s.user_uid IS NULL AND s.id::text = ANY ($2::text[])`,
+  row: { id: uuid, enabled: boolean },
+});
+
+/** Returns which of the ids, which may be any texts, name schedules of the team. Personal schedules are left out. */
+export const readTeamSchedules = (db: Queryable, teamId: string, ids: readonly string[]) =>
+  db.query(readOfTeam, [teamId, ids]);
 
 /** Returns the schedules of the team that the caller may see, sorted by name. */
 export async function listSchedules(db: Queryable, caller: Principal): Promise<ScheduleRow[]> {
@@ -232,6 +242,7 @@ export async function setScheduleEnabled(
 
 /** Deletes a schedule that the transaction has locked, with its history. */
 export async function deleteSchedule(tx: Queryable, stored: ScheduleRow, by: Author): Promise<void> {
+  await keepStartsOfDeleted(tx, [stored.id]);
   await tx.query(remove, [stored.id]);
   const change = { action: 'schedule.delete', before: stateOf(stored), endsAccess: true } as const;
   await recordChange(tx, by, { ...change, subject: subjectOf(stored) });

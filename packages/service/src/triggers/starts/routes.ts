@@ -27,7 +27,8 @@ function refusedReplay(failure: Exclude<ReplayOutcome, { kind: 'replayed' }>): R
       return noDelivery();
     case 'no_payload':
       return refuse('conflict', {
-        detail: 'The delivery has no stored payload: only an accepted one has, until it is deleted to make room.',
+        detail:
+          'The delivery has no stored payload. Payloads are stored only for accepted deliveries, and old payloads are deleted to make room.',
       });
     case 'disabled':
       return refuse('conflict', { detail: 'The webhook is disabled; enable it first.' });

@@ -19,7 +19,7 @@ import {
 } from '../history/write.ts';
 import { readScheduleOfStart } from '../schedules/of-automation.ts';
 import { recordLaterStart } from '../schedules/record.ts';
-import { scheduleColumns, scheduleRow } from '../schedules/schedule-row.ts';
+import { type ScheduleRow, scheduleColumns, scheduleRow } from '../schedules/schedule-row.ts';
 import { noteLaterOutcome, readWebhookDelivery } from '../webhooks/log/deliveries.ts';
 import { readWebhook } from '../webhooks/webhooks.ts';
 import { countsPassing, type EventOfRun, type Owner, readOwners } from './decide/owner.ts';
@@ -35,6 +35,7 @@ import {
   type StartDeps,
   type Started,
 } from './decide/start.ts';
+import { noticeOfMissed } from './missed.ts';
 
 /** Number of lanes that one query reads. */
 const pageSize = 100;
@@ -89,9 +90,9 @@ const lockAutomation = defineStatement({
 });
 
 /**
- * Creates the runs of waiting starts: in each lane, of the start that has waited longest, and of the next ones as long as the lane has
- * room, which means that the policy allows another live run. After a failure, the next round continues with this lane. Returns how many
- * lanes had room. `failed`: the starts that failed in earlier rounds.
+ * Creates the runs of waiting starts. A lane has room if its policy allows another live run. While a lane has room, creates the run of the
+ * start that has waited longest in it. After a failure, the next round continues with this lane. Returns how many lanes had room. `failed`:
+ * the starts that failed in earlier rounds.
  */
 export async function startWaiting(
   deps: StartDeps,
@@ -133,10 +134,11 @@ async function giveUp(tx: Queryable, id: string): Promise<boolean> {
   return failed !== undefined;
 }
 
-/** The locked owner of waiting starts. `automation`: the row of the owner, if it is an automation. */
+/** The locked owner of waiting starts, and its row. */
 interface Locked {
   readonly owner: Owner;
   readonly automation?: AutomationRow;
+  readonly schedule?: ScheduleRow;
 }
 
 /**
@@ -148,7 +150,8 @@ async function lockOwner(tx: Queryable, { kind, owner: id }: Lane): Promise<Lock
   const automations = kind === 'automation' ? await tx.query(lockAutomation, [id]) : [];
   const owner = (await readOwners(tx, schedules, automations)).get(id);
   const [automation] = automations;
-  return owner ? { owner, ...(automation ? { automation } : {}) } : null;
+  const [schedule] = schedules;
+  return owner ? { owner, ...(automation ? { automation } : {}), ...(schedule ? { schedule } : {}) } : null;
 }
 
 /** Settles the start that has waited longest in a lane. Returns whether the next waiting start of the lane may be tried at once. */
@@ -173,7 +176,8 @@ async function startUnlessFull(
   lane: Lane,
   waiting: WaitingStart,
 ): Promise<Started | null> {
-  if (owner.disabled !== null) return { outcome: 'skipped', reason: 'the automation was disabled while this waited' };
+  if (owner.disabled !== null)
+    return { outcome: 'skipped', reason: 'the automation was disabled while this start waited' };
   const limit = liveLimitOf(owner);
   // Count the live runs again now that the owner is locked, because another process may have started a run.
   const [{ live } = { live: 0 }] = limit === null ? [] : await readLoads(tx, [lane]);
@@ -192,12 +196,14 @@ const startNow: Decision = { kind: 'start', cancelsPrevious: false };
 async function eventOf(
   tx: Queryable,
   automation: AutomationRow | undefined,
-  { schedule_id: scheduleId, webhook_uid: webhookUid, delivery_id: deliveryId }: WaitingStart,
+  { schedule_id: scheduleId, webhook_uid: webhookUid, delivery_id: deliveryId, task_move: move }: WaitingStart,
 ): Promise<EventOfRun | string> {
   if (scheduleId !== null) {
-    const schedule = await readScheduleOfStart(tx, scheduleId);
-    return schedule ? { kind: 'time', schedule } : 'the schedule was deleted while its fire waited';
+    const found = await readScheduleOfStart(tx, scheduleId);
+    if (!found) return 'the schedule was deleted while its fire waited';
+    return { kind: 'time', schedule: found.schedule, isOwn: found.automationUid === (automation?.uid ?? null) };
   }
+  if (move !== null) return { kind: 'move', move };
   if (!automation || webhookUid === null || deliveryId === null) throw new Error('a start is for no event');
   const { team_id: teamId, factory_uid: factoryUid } = automation;
   const webhook = await readWebhook(tx, { teamId, factoryUid, webhookUid });
@@ -206,22 +212,36 @@ async function eventOf(
   if (!delivery?.payload) return 'the payload was deleted while the delivery waited';
   return {
     kind: 'delivery',
-    delivery: { deliveryId, webhookUid, webhookName: webhook.name, body: delivery.payload, event: delivery.event },
+    delivery: {
+      deliveryId,
+      webhookUid,
+      webhookName: webhook.name,
+      body: delivery.payload,
+      event: delivery.event,
+      sender: delivery.sender,
+    },
   };
 }
 
 /** Records the outcome of a start that waited: in the row of the automation, in the row of the schedule, and in the log of the webhook. */
 async function noteLater(
   tx: Queryable,
-  { owner, automation }: Locked,
+  { owner, automation, schedule }: Locked,
   { schedule_id: scheduleId, delivery_id: deliveryId, undecided }: WaitingStart,
   started: Started,
 ): Promise<void> {
   const counted = resultOf(started, countsPassing.automation);
   if (automation && counted !== undefined) await countNow(tx, automation, [counted]);
   const ofSchedule = resultOf(started, countsPassing.schedule);
-  if (scheduleId !== null && ofSchedule !== undefined && !(await recordLaterStart(tx, scheduleId, ofSchedule)))
-    await skipWaitingStarts(tx, [scheduleId]);
+  const automationUid = automation?.uid ?? null;
+  if (scheduleId !== null && ofSchedule !== undefined)
+    if (await recordLaterStart(tx, { scheduleId, automationUid }, ofSchedule))
+      await skipWaitingStarts(tx, [scheduleId]);
+  if (started.outcome === 'failed') {
+    const of = automation ? { automation } : schedule && { schedule };
+    const notice = of && noticeOfMissed(of, started.reason);
+    if (notice) await tx.query(notice.statement, notice.values);
+  }
   if (deliveryId === null) return;
   // If the policy was applied only now, the log shows its decision as if it had been applied when the delivery arrived.
   const prefix =

@@ -54,7 +54,10 @@ function bytesOf(payload: unknown): Buffer | Unsimulated {
     // JSON.stringify throws if the value is nested so deeply that it uses up the stack.
     return {
       kind: 'invalid',
-      fault: { path: 'payload', message: 'nests too deep; send it to the webhook and give its delivery_id' },
+      fault: {
+        path: 'payload',
+        message: 'is nested too deeply; send the payload to the webhook and name its delivery_id here',
+      },
     };
   }
 }

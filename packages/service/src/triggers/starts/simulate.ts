@@ -96,7 +96,7 @@ async function simulateStart(
 }
 
 const eventOf = (event: SimulatedEvent): EventOfRun =>
-  event.kind === 'delivery' ? event : { kind: 'time', schedule: scheduleOfRun(event.schedule) };
+  event.kind === 'delivery' ? event : { kind: 'time', schedule: scheduleOfRun(event.schedule), isOwn: true };
 
 type Preview = Extract<Awaited<ReturnType<typeof previewRun>>, { kind: 'ok' }>;
 

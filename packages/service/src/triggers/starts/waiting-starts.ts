@@ -52,7 +52,10 @@ interface Start {
   readonly withheld: readonly Withheld[];
 }
 
-/** Returns what the run of a submission would lack because of texts of others; null if the run could not be created for another reason. */
+/**
+ * Returns the rights that the run of a submission would lack because other people wrote some of its texts; null if the run could not be
+ * created for another reason.
+ */
 async function lostBy(
   db: Queryable,
   { actor, request, contents: madeFrom = [] }: RunSubmission & { readonly request: RunAgentRequest },
@@ -85,8 +88,8 @@ async function lostBy(
   return { executor, contents: all.filter(({ accepted }) => !accepted), withheld };
 }
 
-/** Any time: it decides nothing about rights. */
-const someTime = { kind: 'time', schedule: { id: '', name: '', cronSchedule: '' } } as const;
+/** Any time is right, because rights do not depend on it. */
+const someTime = { kind: 'time', schedule: { id: '', name: '', cronSchedule: '' }, isOwn: true } as const;
 
 /**
  * Returns the enabled schedules and automations of the team whose runs lack rights because of texts that their executor has not accepted.

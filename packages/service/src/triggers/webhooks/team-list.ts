@@ -1,7 +1,7 @@
 /** Lists the webhooks of all factories of a team, with the numbers of their deliveries. */
 import { type ListTeamThingsQuery, maxCountedEvents, type TeamWebhook } from '@runyard/contract/automations/team-lists';
 import type { PageInfo } from '@runyard/contract/wire/profiles';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../platform/store/cursor.ts';
+import { type CursorSigner, positionOfName, readPage } from '../../platform/store/cursor.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, nullable, text, timestamp, uuid } from '../../platform/store/database/statement.ts';
 import { idAt } from '../../platform/store/database/uuid.ts';
@@ -9,7 +9,7 @@ import { readFactoryNames } from '../factories/factories.ts';
 import { deliveryRow } from './log/deliveries.ts';
 import { toWebhook, webhookColumns, webhookRow } from './webhooks.ts';
 
-const readPage = defineStatement({
+const readWebhooks = defineStatement({
   name: 'read_webhooks_of_team',
   text: `
     SELECT ${webhookColumns}, factory_uid FROM webhooks
@@ -71,14 +71,16 @@ export async function listTeamWebhooks(
   db: Queryable,
   signer: CursorSigner,
   teamId: string,
-  { limit, cursor, factory_uid: factoryUid }: ListTeamThingsQuery,
+  query: ListTeamThingsQuery,
 ): Promise<{ readonly webhooks: StoredTeamWebhook[]; readonly page_info: PageInfo } | null> {
-  const identity = listIdentity(['webhooks of team', teamId, factoryUid ?? null]);
-  const read = cursor === undefined ? undefined : readCursor(signer, identity, cursor);
-  if (read?.ok === false) return null;
-  const after = read?.position;
-  const rows = await db.query(readPage, [teamId, factoryUid ?? null, after?.value ?? '', after?.id ?? '', limit + 1]);
-  const page = rows.slice(0, limit);
+  const { factory_uid: factoryUid = null } = query;
+  const found = await readPage(signer, query, {
+    list: ['webhooks of team', teamId, factoryUid],
+    read: (after, count) => db.query(readWebhooks, [teamId, factoryUid, after?.value ?? '', after?.id ?? '', count]),
+    positionOf: positionOfName,
+  });
+  if (!found) return null;
+  const { page, page_info } = found;
   const [numbers, names] = await Promise.all([
     numbersOf(
       db,
@@ -86,8 +88,6 @@ export async function listTeamWebhooks(
     ),
     readFactoryNames(db, teamId, [...new Set(page.map(({ factory_uid: uid }) => uid))]),
   ]);
-  const last = page.at(-1);
-  const hasNext = rows.length > page.length && last !== undefined;
   return {
     webhooks: page.map((row) => ({
       ...toWebhook(row),
@@ -95,9 +95,6 @@ export async function listTeamWebhooks(
       factory_name: names.get(row.factory_uid) ?? '',
       ...(numbers.get(row.uid) ?? none),
     })),
-    page_info: {
-      has_next_page: hasNext,
-      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: last.name, id: last.uid }) } : {}),
-    },
+    page_info,
   };
 }

@@ -38,7 +38,7 @@ export interface SandboxView {
 /** Descriptor from which bwrap reads the filter of system calls. */
 export const filterDescriptor = 5;
 
-const megabyte = 1024 * 1024;
+export const megabyte = 1024 * 1024;
 
 /**
  * Returns the options of bwrap. The caller passes them to bwrap through a descriptor (`--args FD`), because every process of the machine

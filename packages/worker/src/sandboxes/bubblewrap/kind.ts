@@ -2,7 +2,7 @@ import path from 'node:path';
 import { type RelayThread, startRelayThread } from '../../relay-thread/relay-thread.ts';
 import { agentNode } from '../../runtime/agent-program.ts';
 import { makeRuntime } from '../../runtime/runtime.ts';
-import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';
+import { makeSupervisorProgram, type SupervisorProgram } from '../../runtime/supervisor-program.ts';
 import {
   type BackendKind,
   type OpenRequest,
@@ -15,7 +15,7 @@ import { openCgroup } from '../cgroups/group.ts';
 import { listGroups, removeHierarchy } from '../cgroups/hierarchy.ts';
 import { findGvisor, type Gvisor } from '../gvisor/find-gvisor.ts';
 import type { SandboxBackend, SandboxSpecification } from '../sandbox.ts';
-import type { SandboxSupervisors, SupervisorProgram, SystemFiles } from '../supervisors.ts';
+import type { SandboxSupervisors, SystemFiles } from '../supervisors.ts';
 import { inside } from './arguments.ts';
 import { bubblewrapBackend, type MakeSandbox } from './backend.ts';
 import { agentContents } from './contents.ts';

@@ -5,7 +5,7 @@ import { ofService, refuseFiles, refuseSystem } from '../specification.ts';
 import type { PooledSandbox } from '../supervisors.ts';
 import type { ContainerImage } from './images/image.ts';
 import type { Images, ProvidedImage, PullWatcher } from './images/images.ts';
-import type { ContainerOrder } from './prepare.ts';
+import type { ContainerOrder } from './prepared-container.ts';
 import type { ContainerService } from './services.ts';
 
 /** Makes a sandbox. The container of the sandbox is started together with the agent. */

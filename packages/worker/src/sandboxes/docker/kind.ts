@@ -4,7 +4,7 @@ import path from 'node:path';
 import { type RelayThread, startRelayThread } from '../../relay-thread/relay-thread.ts';
 import { placePortableNode } from '../../runtime/portable-node.ts';
 import { makeRuntime } from '../../runtime/runtime.ts';
-import { makeSupervisorProgram } from '../../runtime/supervisor-program.ts';
+import { makeSupervisorProgram, type SupervisorProgram } from '../../runtime/supervisor-program.ts';
 import { probeImages } from '../../state/disk-image.ts';
 import {
   type BackendKind,
@@ -20,7 +20,6 @@ import { type Engine, type EngineAddress, findEngine, openEngine, socketOf } fro
 import { containerLabels, containerName, removeContainers } from '../engine/names.ts';
 import { ownerLabel, ownerVariable } from '../markers.ts';
 import type { SandboxBackend } from '../sandbox.ts';
-import type { SupervisorProgram } from '../supervisors.ts';
 import { aboutEngine } from './about-engine.ts';
 import { dockerBackend, type MakeContainerSandbox } from './backend.ts';
 import { readCredentials } from './images/credentials.ts';

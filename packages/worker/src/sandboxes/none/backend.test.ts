@@ -45,7 +45,7 @@ test.each([
     const failed = await it.service.waitFor('task_failed', (end) => end.execution_id === kind);
     expect(failed).toMatchObject({
       failure: { reason: 'unsupported' },
-      message: expect.stringMatching(/approval rule of the run names a host.*\(none\)/),
+      message: expect.stringMatching(/an approval rule names a host.*\(none\)/),
     });
   },
 );

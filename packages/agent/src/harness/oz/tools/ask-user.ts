@@ -3,7 +3,11 @@ import { defineTool, failedWith, succeeded } from './tool.ts';
 
 const Input = z.object({
   question: z.string().min(1).max(2000).describe('One question, with the facts that a person needs to answer it.'),
-  options: z.array(z.string().min(1).max(500)).max(10).optional().describe('Answers to choose from; others may come.'),
+  options: z
+    .array(z.string().min(1).max(500))
+    .max(10)
+    .optional()
+    .describe('Answers to choose from. The user may also give another answer.'),
 });
 
 /** Asks the person who watches the run, and waits for the answer. */
@@ -19,7 +23,7 @@ export const askUserTool = defineTool({
     const { by, decision, message } = await context.waiting((beforeAsked) =>
       context.approvals.ask({ ...asked, beforeAsked }, context.signal),
     );
-    if (by === 'policy') return failedWith('nobody can answer questions in this run: decide yourself and go on');
+    if (by === 'policy') return failedWith('nobody can answer questions in this run: decide yourself and continue');
     if (message !== undefined) return succeeded(decision === 'answer' ? message : `${yesOrNo(decision)}: ${message}`);
     return succeeded(yesOrNo(decision));
   },

@@ -26,7 +26,7 @@ function mcpTool(
   return {
     ...defineTool({
       name,
-      description: `Tool ${shorten(tool, 100)} of the MCP server ${shorten(server, 100)}, which describes it so: ${description}`,
+      description: `Tool ${shorten(tool, 100)} of the MCP server ${shorten(server, 100)}. Description by the server: ${description}`,
       kind: 'other',
       acts: { category: 'integration' },
       onlyReads,
@@ -52,8 +52,8 @@ function checkImage({ data }: McpImage, limits: ImageLimits | undefined): { imag
   const bytes = Buffer.from(data, 'base64');
   const type = imageTypeOf(bytes);
   const leftOut = (why: string) => ({ note: `[an image of ${bytes.byteLength} bytes is left out: ${why}]` });
-  if (limits === undefined) return leftOut('the model takes no images');
-  if (type === undefined || !limits.types.has(type)) return leftOut('the model does not take its type');
+  if (limits === undefined) return leftOut('the model does not accept images');
+  if (type === undefined || !limits.types.has(type)) return leftOut('the model does not accept images of its type');
   const image = { mimeType: type, data: bytes.toString('base64') };
   if (image.data.length > limits.maxEach) return leftOut('it is too large');
   return { image, note: `[${type} of ${bytes.byteLength} bytes, in the next message]` };

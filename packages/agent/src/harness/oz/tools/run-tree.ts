@@ -53,7 +53,7 @@ const startRun = defineTool({
       .array(z.string().max(200))
       .max(50)
       .optional()
-      .describe('Names of your secrets that it gets. Default: none.'),
+      .describe('Names of those of your secrets that the new run gets. Default: none.'),
   }),
   title: ({ prompt, title }) => `Start ${title ?? prompt}`,
   run: ({ prompt, title, ...options }, context) =>
@@ -113,7 +113,7 @@ const sendMessage = defineTool({
   title: ({ run_id }) => `Write to run ${run_id}`,
   run: ({ run_id, message }, context) =>
     withTree(context, async (tree) => {
-      if (run_id === 'parent' && tree.parent === undefined) return failedWith('this run works for no other');
+      if (run_id === 'parent' && tree.parent === undefined) return failedWith('this run has no parent');
       return succeeded(`sent (${await tree.send(run_id, message, context.signal)})`);
     }),
 });

@@ -87,7 +87,7 @@ export function openCodeHost(): CodeHost {
       request.on('error', (error: NodeJS.ErrnoException) => {
         clearTimeout(timer);
         if (error instanceof TooLarge)
-          resolve({ kind: 'failed', status: 413, message: 'was not asked: the push is too large' });
+          resolve({ kind: 'failed', status: 413, message: 'got no request: the push is too large' });
         else if (error.message === 'timeout')
           resolve({ kind: 'failed', status: 504, message: 'did not answer in time' });
         else

@@ -46,6 +46,7 @@ const session: RunSession = {
   automationUid: null,
   factoryUid: null,
   phase: 'running',
+  onlyReports: false,
   assignmentId: null,
   workerId: null,
   token,
@@ -64,7 +65,7 @@ const pushes: PushRecord = {
   answered: async () => undefined,
   areHeld: async () => false,
   recordUpload: async () => {},
-  isPlanning: async () => false,
+  whyRepositoriesStay: async () => undefined,
   isAtWork: async () => true,
   end: async () => {},
 };

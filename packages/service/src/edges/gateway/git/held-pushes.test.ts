@@ -1,4 +1,7 @@
-/** Tests pushes that an approval rule of the run holds, with the real git. The test acts as the agent of the run, which can lie. */
+/**
+ * Tests pushes that an approval rule of the run holds, with the real git. The test acts as the agent of the run, and sends false reports
+ * too.
+ */
 import { chmod, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { BlockedOn } from '@runyard/contract/runs/approvals';

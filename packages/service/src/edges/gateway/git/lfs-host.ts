@@ -6,8 +6,9 @@ import { type AddressRules, makeAddressRules } from '@runyard/system/address-rul
 import { http } from '@runyard/system/node-http';
 import { agentFor } from '@runyard/system/outgoing/outgoing';
 import { z } from 'zod';
+import { findAddresses, lookupOf, type Resolve } from '../../../platform/check-address.ts';
 import { checkUrl } from '../../../platform/check-url.ts';
-import { findAddresses, lookupOf, type Resolve, reasonOf } from '../../../runs/subscriptions/send.ts';
+import { reasonOf } from '../../../runs/subscriptions/send.ts';
 import { askCodeHost } from '../../../team/code-hosts/ask.ts';
 import { basicAuthorization, type CodeHostCredential } from '../../../team/code-hosts/credential.ts';
 import { withPath } from '../../../team/code-hosts/url.ts';

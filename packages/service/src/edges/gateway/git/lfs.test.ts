@@ -16,7 +16,7 @@ const recorded: unknown[] = [];
 const usualPushes = {
   protectedBranchesOf: async () => ['HEAD'],
   areHeld: async () => false,
-  isPlanning: async () => false,
+  whyRepositoriesStay: async () => undefined,
   recordUpload: async (...given: unknown[]) => void recorded.push(given.slice(1)),
   isAtWork: async () => true,
 };
@@ -154,7 +154,7 @@ describe('Git LFS behind the gateway', () => {
   it.each([
     ['may push nothing', { protectedBranchesOf: async () => ['*'] }],
     ['needs an approval for each push', { areHeld: async () => true }],
-    ['only plans', { isPlanning: async () => true }],
+    ['only plans', { whyRepositoriesStay: async () => 'planned' }],
     ['is stopping', { isAtWork: async () => false }],
   ])('refuses uploads of a run that %s', async (_, forbids) => {
     await start({ pushes: { ...usualPushes, ...forbids } as never });

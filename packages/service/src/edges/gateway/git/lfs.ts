@@ -34,7 +34,10 @@ const BatchRequest = z.object({
 
 export interface LfsGateway extends LfsHostDeps {
   readonly bodies: BodyBudget;
-  readonly pushes: Pick<PushRecord, 'protectedBranchesOf' | 'areHeld' | 'isPlanning' | 'isAtWork' | 'recordUpload'>;
+  readonly pushes: Pick<
+    PushRecord,
+    'protectedBranchesOf' | 'areHeld' | 'whyRepositoriesStay' | 'isAtWork' | 'recordUpload'
+  >;
   /** Largest object, bytes. */
   readonly limit: number;
 }
@@ -157,7 +160,7 @@ async function upload(deps: LfsGateway, admitted: AdmittedLfs, object: LfsObject
   reply.raw.writeHead(200, ownHeaders).end();
 }
 
-/** Throws if the run may push to no branch at all, only plans, or is not at work. The push itself checks the branch and the approval. */
+/** Throws if the run may push to no branch at all, or change no repository, or is not at work. The push itself checks the branch and the approval. */
 async function checkUpload({ pushes }: LfsGateway, { session, wanted }: AdmittedLfs): Promise<void> {
   // A person would have to approve bytes that no page shows.
   if (await pushes.areHeld(session, wanted.repository))
@@ -167,7 +170,8 @@ async function checkUpload({ pushes }: LfsGateway, { session, wanted }: Admitted
     );
   const { executionId } = session;
   const isForbidden =
-    (await pushes.protectedBranchesOf(executionId)).includes('*') || (await pushes.isPlanning(executionId));
+    (await pushes.protectedBranchesOf(executionId)).includes('*') ||
+    (await pushes.whyRepositoriesStay(executionId)) !== undefined;
   if (isForbidden || !(await pushes.isAtWork(session)))
     throw new LfsFault(403, 'This run may not push to the repository, so it may not upload files of Git LFS.');
 }

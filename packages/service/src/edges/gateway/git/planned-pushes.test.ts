@@ -17,7 +17,7 @@ it('a turn with the mode plan cannot push, open pull requests or start children 
   await report({ type: 'agent_started', harness: 'oz', model_id: 'runbook' });
   await commit('planned');
   const push = () => git('push', 'origin', 'HEAD:planned');
-  expect((await push()).text).toContain('this turn has the mode plan, which changes nothing');
+  expect((await push()).text).toContain('this turn has the mode plan, in which nothing may change');
   expect(await branchAt('planned')).toBe('');
   const pullRequest = { repository: { owner: 'acme', repo: 'site' }, head: 'planned', title: 'Planned' };
   const opened = await send('POST', '/harness-support/pull-requests', pullRequest);
@@ -28,18 +28,14 @@ it('a turn with the mode plan cannot push, open pull requests or start children 
   expect(row).toEqual({ mode: 'plan' });
 
   await report({ type: 'blocked', step_id: 's1', request: { request_id: 'q1', kind: 'question', title: 'Which?' } });
-  const answer = (body: object) => service.request('POST', `/agent/runs/${runId}/followups`, { body });
-  const take = async () => {
-    const { body } = await send('GET', '/harness-support/inbox');
-    const [item] = body.items as { id: string }[];
-    await report({ type: 'follow_up_taken', follow_up_id: item?.id });
-  };
-  await answer({ message: 'The first.' });
-  await take();
+  const answer = (body: object) =>
+    service.request<{ followup_id: string }>('POST', `/agent/runs/${runId}/followups`, { body });
+  const take = (id: unknown) => report({ type: 'follow_up_taken', follow_up_id: id });
+  await take((await answer({ message: 'The first.' })).body.followup_id);
   expect((await push()).text, 'an answer continues the plan').toContain('mode plan');
-  await answer({ message: 'Do it.' });
+  const { body } = await answer({ message: 'Do it.' });
   expect((await push()).text, 'a message that waits changes no mode').toContain('mode plan');
-  await take();
+  await take(body.followup_id);
   expect((await push()).code).toBe(0);
   expect(await branchAt('planned')).not.toBe('');
 });

@@ -33,8 +33,8 @@ export interface PushRecord extends FollowedBranches {
     repository: Repository,
     object: { readonly oid: string; readonly size: number },
   ): Promise<void>;
-  /** Returns whether the run is in a turn with the mode `plan`, which changes nothing. */
-  isPlanning(executionId: string): Promise<boolean>;
+  /** Returns why the run may change no repository at this moment, such as the mode `plan`; undefined: it may. */
+  whyRepositoriesStay(executionId: string): Promise<string | undefined>;
   /** Returns false if the run has ended or is stopping. */
   isAtWork(session: RunSession): Promise<boolean>;
   /** Records the answer of the code host. */
@@ -59,7 +59,7 @@ export interface AnsweredPush {
   readonly status: number;
   readonly contentType: string;
   readonly body: Buffer | string;
-  /** For the log. */
+  /** The reason for the log. */
   readonly why: string;
   /** True: a person has not decided about the push yet. */
   readonly isWaiting?: boolean;
@@ -234,7 +234,7 @@ export async function admitPush(
     return forward((report) => pushes.end(session, push, begun.numbers, report), findStop);
   } catch (error) {
     if (error instanceof AttemptOver) return await refuseAll(runOver);
-    if (error instanceof TooManyChanges) return await refuseAll('the team has made as many changes today as it can');
+    if (error instanceof TooManyChanges) return await refuseAll('the limit of changes for today is reached');
     throw error;
   }
 }

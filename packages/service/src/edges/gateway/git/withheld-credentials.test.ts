@@ -1,6 +1,6 @@
 /**
- * Attacks that try to reach a code host with a credential of somebody who did not write the text. A code host that records each request
- * shows with which credential a request arrives.
+ * Tests attacks: texts of one person try to use another person's credential at a code host. The code host of the test records the
+ * credential of each request.
  */
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -366,7 +366,7 @@ describe('a run that begins anew', () => {
     await followUp(run.runId, colleague, { message: 'leave a loop' });
     await take(run);
     expect(await usedBy(run)).toEqual(['of-team']);
-    // The setup failed, and the agent answers a message of somebody in the sandbox that stays for this.
+    // The setup failed, so its sandbox stays, and the agent in it answers a message of another person.
     await db.query(`UPDATE runs SET state = 'FAILED', open_request = NULL, ended_at = now() WHERE id = $1`, [
       run.runId,
     ]);

@@ -3,8 +3,9 @@ import https from 'node:https';
 import type { AddressRules } from '@runyard/system/address-rules';
 import { http } from '@runyard/system/node-http';
 import { agentFor, whenOpen } from '@runyard/system/outgoing/outgoing';
+import { findAddresses, lookupOf, type Resolve } from '../../../platform/check-address.ts';
 import { checkUrl } from '../../../platform/check-url.ts';
-import { findAddresses, lookupOf, type Resolve, reasonOf } from '../../../runs/subscriptions/send.ts';
+import { reasonOf } from '../../../runs/subscriptions/send.ts';
 
 export interface McpUpstreamOptions {
   readonly rules: AddressRules;

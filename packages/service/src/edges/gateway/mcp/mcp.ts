@@ -6,9 +6,9 @@ import { closedSignal } from '../../../platform/bodies/answered-client.ts';
 import type { BodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { makePlaces } from '../../../platform/bodies/places.ts';
 import { holdBody } from '../../../platform/bodies/request-bodies.ts';
+import type { Resolve } from '../../../platform/check-address.ts';
 import { busyRetrySeconds } from '../../../platform/serving/refusal.ts';
 import type { ServerOfExecution } from '../../../runs/runs/read/mcp-server.ts';
-import type { Resolve } from '../../../runs/subscriptions/send.ts';
 import { mcpGatewayPath } from '../../../team/mcp/gateway-path.ts';
 import type { RunMcpServer } from '../../../team/mcp/of-run.ts';
 import type { RunTokenHolder } from '../../../team/usage/model-usage.ts';
@@ -58,9 +58,9 @@ const defaultLimits: McpGatewayLimits = {
 };
 
 const unread = {
-  busy: { status: 429, message: 'too many requests of this run are in flight; send it again later' },
-  too_large: { status: 413, message: 'the request is larger than the gateway takes' },
-  too_slow: { status: 408, message: 'the request came too slowly' },
+  busy: { status: 429, message: 'too many requests of this run are in flight; send this request again later' },
+  too_large: { status: 413, message: 'the request is larger than the gateway accepts' },
+  too_slow: { status: 408, message: 'the request arrived too slowly' },
   cut: { status: 400, message: 'the request cannot be read' },
 } as const;
 

@@ -118,7 +118,11 @@ describe('a request for an action outside of the sandbox is refused unless the e
     ],
   ])('%s (%s %j)', async (tool, path, body) => {
     const refused = await check(path, body);
-    expect(refused).toMatchObject({ ok: false, status: 403, message: expect.stringContaining(`as ${tool}`) });
+    expect(refused).toMatchObject({
+      ok: false,
+      status: 403,
+      message: expect.stringContaining(`add ${tool} to provider_tools`),
+    });
     const passed = await check(path, body, { providerTools: [tool as 'mcp'] });
     expect(passed).toMatchObject({ ok: true, removed: [] });
     expect(passed.ok && [...passed.tools]).toEqual([tool]);

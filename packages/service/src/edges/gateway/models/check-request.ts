@@ -152,7 +152,7 @@ export async function checkRequest(
   if (refusal !== undefined) return refuse(403, refusal);
   const answers = answersOf(values);
   if (answers === undefined)
-    return refuse(400, 'the number of answers (n, candidateCount, best_of) must be a number from 1');
+    return refuse(400, 'the number of answers (n, candidateCount, best_of) must be a whole number of at least 1');
   if (endpoint.protocol === 'openai-chat' && member(values, 'stream') === true) {
     const options = member(values, 'stream_options');
     const given = typeof options === 'object' && options !== null ? options : {};

@@ -73,9 +73,9 @@ const ownFaultHeaders = { 'x-should-retry': 'false', [gatewayErrorHeader]: 'inte
 
 /** Answers to requests whose body the gateway did not read. */
 const unread = {
-  busy: { status: 429, message: 'too many requests of this run are in flight; send it again later' },
-  too_large: { status: 413, message: 'the request is larger than the gateway takes' },
-  too_slow: { status: 408, message: 'the request came too slowly' },
+  busy: { status: 429, message: 'too many requests of this run are in flight; send this request again later' },
+  too_large: { status: 413, message: 'the request is larger than the gateway accepts' },
+  too_slow: { status: 408, message: 'the request arrived too slowly' },
   cut: { status: 400, message: 'the request cannot be read' },
 } as const;
 

@@ -1,14 +1,7 @@
 /** Detects the beginning and the end of a provider's outage from the requests of runs. */
 
-import { once } from 'node:events';
-import type { IncomingMessage } from 'node:http';
-import https from 'node:https';
-import { systemNames } from '@runyard/system/names/resolver';
-import { http } from '@runyard/system/node-http';
-import { agentFor } from '@runyard/system/outgoing/outgoing';
 import type { Outage } from '../../../team/models/choices.ts';
-import type { ProviderName, Upstream } from '../../../team/models/providers.ts';
-import { credentialHeaders } from './credentials.ts';
+import type { ProviderName } from '../../../team/models/providers.ts';
 
 export interface HealthDeps {
   begin(provider: ProviderName, reason: string): Promise<boolean>;
@@ -107,27 +100,4 @@ export function openModelHealth(deps: HealthDeps): ModelHealth {
       while (writing.size > 0) await Promise.all(writing);
     },
   };
-}
-
-const timeoutMs = 10_000;
-
-/**
- * Requests `GET …/models`, which costs nothing, and returns whether the provider answers with a status below 500. Waits at most 10 s,
- * follows no redirect, does not read the body, and never throws.
- */
-export async function probeProvider(provider: ProviderName, upstream: Upstream): Promise<boolean> {
-  const url = new URL(`${upstream.baseUrl}/models`);
-  const { get } = url.protocol === 'https:' ? https : http;
-  const version = provider === 'anthropic' ? { 'anthropic-version': '2023-06-01' } : {};
-  try {
-    const signal = AbortSignal.timeout(timeoutMs);
-    const headers = { accept: 'application/json', ...version, ...credentialHeaders(provider, upstream) };
-    const request = get(url, { headers, signal, lookup: systemNames.lookup, agent: agentFor(url) });
-    const [response] = (await once(request, 'response', { signal })) as [IncomingMessage];
-    const status = response.statusCode ?? 502;
-    response.on('error', () => {}).destroy();
-    return status < 500;
-  } catch {
-    return false;
-  }
 }

@@ -71,7 +71,7 @@ export async function routeRequest(
   for (const [index, target] of targets.entries()) {
     const endpoint = endpointFor(sent.endpoint, target);
     if (index > 0) {
-      if (!body.original) throw new Error('the request was let go before its answer');
+      if (!body.original) throw new Error('the body of the request was released before its answer');
       const checked = await checkRequest(sent.endpoint, target, body.original, {
         names: sent.names,
         providerTools: sent.run.providerTools,

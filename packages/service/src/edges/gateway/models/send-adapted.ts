@@ -61,6 +61,7 @@ function sendOnce(upstreams: Upstreams, sent: Exchange, signal: AbortSignal): Pr
         'content-length': String(body.parts.reduce((sum, part) => sum + part.byteLength, 0)),
       },
       body,
+      ...(upstream.check ? { check: upstream.check } : {}),
       ...(sent.mayMove ? { reachMs: impatientReachMs } : {}),
     },
     signal,

@@ -6,6 +6,7 @@ import { systemNames } from '@runyard/system/names/resolver';
 import { http } from '@runyard/system/node-http';
 import { agentFor, openAgents, whenOpen } from '@runyard/system/outgoing/outgoing';
 import { connectionReason } from '../../../team/models/connection-reason.ts';
+import { lookupFor, type Upstream } from '../../../team/models/providers.ts';
 
 /** Milliseconds. */
 export interface UpstreamTimeouts {
@@ -29,6 +30,8 @@ export interface UpstreamRequest {
   readonly body?: { readonly parts: readonly Buffer[] };
   /** Time for all tries to connect together, if it is shorter than `reachMs` of `timeouts`. */
   readonly reachMs?: number;
+  /** Present: the address is checked before each connection. */
+  readonly check?: Upstream['check'];
 }
 
 /**
@@ -74,15 +77,34 @@ export function openUpstreams(
   timeouts: UpstreamTimeouts = defaultTimeouts,
   lookup: LookupFunction = systemNames.lookup,
 ): Upstreams {
-  const agents = openAgents({ keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' });
+  const options = { keepAlive: true, maxFreeSockets: 32, scheduling: 'lifo' } as const;
+  const agents = openAgents(options);
+  // A request whose address is checked must not get a connection that was opened without the check.
+  const checkedAgents = openAgents(options);
 
-  const attempt = (sent: UpstreamRequest, signal: AbortSignal, reuse: boolean, connectMs: number) =>
+  const attempt = async (sent: UpstreamRequest, signal: AbortSignal, reuse: boolean, connectMs: number) => {
+    let names = lookup;
+    try {
+      if (sent.check) names = await lookupFor(sent, sent.url, signal);
+    } catch (error) {
+      return { result: unreachable(error as NodeJS.ErrnoException) };
+    }
+    return await exchange(sent, names, signal, reuse, connectMs);
+  };
+
+  const exchange = (
+    sent: UpstreamRequest,
+    names: LookupFunction,
+    signal: AbortSignal,
+    reuse: boolean,
+    connectMs: number,
+  ) =>
     new Promise<{ result: UpstreamResult } | { stale: true }>((resolve) => {
       const request = (sent.url.protocol === 'https:' ? https : http).request(sent.url, {
         method: sent.method,
         headers: sent.headers,
-        agent: reuse ? agents.of(sent.url) : agentFor(sent.url),
-        lookup,
+        agent: reuse ? (sent.check ? checkedAgents : agents).of(sent.url) : agentFor(sent.url),
+        lookup: names,
         signal,
       });
       const timer = setTimeout(() => request.destroy(new UpstreamTimeout('connect')), connectMs);
@@ -135,7 +157,10 @@ export function openUpstreams(
         await delay(waitMs, signal).catch(() => {});
       }
     },
-    close: agents.close,
+    close: () => {
+      agents.close();
+      checkedAgents.close();
+    },
   };
 }
 

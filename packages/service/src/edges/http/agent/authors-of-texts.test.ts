@@ -124,7 +124,7 @@ test('a changed command keeps its earlier author until its sender accepts the re
   expect((await start(ada.key, body)).status).toBe(403);
   await accept(ada.key, 'environment', uid, 2);
   expect(await valuesOf((await start(ada.key, body)).body.run_id)).toEqual([mine]);
-  // Her next change of the accepted texts is hers alone, so it needs no acceptance.
+  // She is now the only author of the texts that she changes next, so this change needs no acceptance.
   await edit(uid, ada.key, { setup_commands: ['curl other'], working_directory: 'w' });
   expect(await valuesOf((await start(ada.key, body)).body.run_id)).toEqual([mine]);
 });
@@ -157,7 +157,7 @@ test('an acceptance of one member brings the rights of the team back for all, an
   expect(await valuesOf((await start(bob.key, inIt())).body.run_id)).toEqual([shared]);
   expect(await valuesOf((await start(agent.key, inIt('SHARED'))).body.run_id)).toEqual([shared]);
   expect((await start(bob.key, inIt('MINE'))).status).toBe(403);
-  // A member without personal rights has nothing to accept any more.
+  // A member without personal rights need not accept anything now.
   const all = await send<{ waiting: WaitingContent[] }>('GET', '/acceptances', service.key);
   expect(all.waiting.map((each) => each.uid)).not.toContain(uid);
 });

@@ -94,12 +94,11 @@ describe('POST child-runs answers', () => {
 
   test('200 after a follow-up that asks the run to orchestrate', async () => {
     const { runId, runToken: key } = await started(await service.startExecution());
-    await service.request('POST', `/agent/runs/${runId}/followups`, {
+    const { body } = await service.request<{ followup_id: string }>('POST', `/agent/runs/${runId}/followups`, {
       body: { message: 'Split it.', mode: 'orchestrate' },
     });
     await service.problem(403, 'GET', children, { key });
-    const { body } = await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', { key });
-    const events = [{ seq: 2, occurred_at: at, type: 'follow_up_taken', follow_up_id: body.items[0]?.id }];
+    const events = [{ seq: 2, occurred_at: at, type: 'follow_up_taken', follow_up_id: body.followup_id }];
     await service.request('POST', '/harness-support/events', { key, body: { events } });
     expect((await service.request('GET', children, { key })).body).toEqual({ child_runs: [] });
   });

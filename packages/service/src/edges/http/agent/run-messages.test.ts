@@ -58,9 +58,9 @@ describe('POST messages answers', () => {
     }
     const [first] = await received(lead.runId);
     expect(first).toMatchObject({ created_by_kind: 'run', created_by_uid: left.runId });
-    expect(first?.message).toContain(`Message from run ${left.runId} ("A part."), a run that works for yours.`);
+    expect(first?.message).toContain(`Message from run ${left.runId} ("A part."), a child of your run.`);
     expect(first?.message).toContain('written by another agent');
-    expect((await received(left.runId))[0]?.message).toContain('the run that yours works for');
+    expect((await received(left.runId))[0]?.message).toContain('the parent of your run');
     const timeline = await service.request<{ events: { event_type: string; payload: unknown }[] }>(
       'GET',
       `/agent/runs/${lead.runId}/timeline`,
@@ -107,6 +107,7 @@ describe('POST messages answers', () => {
     const sibling = await childOf(lead);
     await finish(child.runToken);
     await service.request('POST', `/agent/runs/${lead.runId}/followups`, { body: { message: 'Plan.', mode: 'plan' } });
+    await finish(lead.runToken);
     const take = async ({ runToken: key }: Assignment, seq: number) => {
       const { body } = await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', { key });
       const event = { type: 'follow_up_taken', follow_up_id: body.items[0]?.id };

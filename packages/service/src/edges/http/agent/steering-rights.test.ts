@@ -260,10 +260,13 @@ test('a configuration of somebody who left the team chooses no model and loosens
 test('the text of somebody who left the team does not loosen the approvals and limits of earlier revisions, until a person accepts it', async () => {
   const leaver = await newPerson(service, team, 'member');
   const approval_rules = [{ push: '*' }, { host: 'api.example.com' }];
-  const strict = { approval_policy: 'ask', approval_rules, max_turns: 3, max_cost_usd: 1 };
+  const checks = [{ name: 'tests', command: 'npm test' }];
+  const decides = { checks, output_schema: { type: 'object' } };
+  const strict = { approval_policy: 'ask', approval_rules, max_turns: 3, max_cost_usd: 1, ...decides };
   const { create, makeDue, fires } = testSchedules(service);
   const schedule = await create({ agent_config: strict }, owner.key);
-  const body = { ...aSchedule, agent_config: { approval_policy: 'auto-approve', max_turns: 50 } };
+  const loose = { checks: [{ name: 'tests', command: 'true' }] };
+  const body = { ...aSchedule, agent_config: { approval_policy: 'auto-approve', max_turns: 50, ...loose } };
   const changed = await service.request('PUT', `${scheduleBase}/${schedule.id}`, { key: leaver.key, body });
   expect(changed.status, changed.text).toBe(200);
   const configOfFire = async () => {
@@ -274,9 +277,13 @@ test('the text of somebody who left the team does not loosen the approvals and l
     ]);
     return row?.config;
   };
-  expect(await configOfFire()).toMatchObject({ approval_policy: 'auto-approve', max_turns: 50 });
+  const present = { approval_policy: 'auto-approve', max_turns: 50, ...loose };
+  expect(await configOfFire()).toMatchObject(present);
   await service.request('DELETE', `/teams/${team}/members/${leaver.uid}`);
-  expect(await configOfFire()).toMatchObject(strict);
+  expect(await configOfFire()).toMatchObject({
+    ...strict,
+    checks: [...checks, { name: 'tests (2)', command: 'true' }],
+  });
   const [{ revision } = { revision: 0 }] = await db.query<{ revision: number }>(
     'SELECT revision FROM schedules WHERE id = $1',
     [schedule.id],
@@ -286,7 +293,8 @@ test('the text of somebody who left the team does not loosen the approvals and l
     body: { kind: 'schedule', uid: schedule.id, revision },
   });
   expect(accepted.status, accepted.text).toBe(200);
-  expect(await configOfFire()).toMatchObject({ approval_policy: 'auto-approve', max_turns: 50 });
+  expect(await configOfFire()).toMatchObject(present);
+  expect(await configOfFire()).not.toHaveProperty('output_schema');
 });
 
 test("a run that begins anew keeps the authors of the conversation in which its parent's agent wrote its prompt", async () => {

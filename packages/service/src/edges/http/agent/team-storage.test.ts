@@ -150,7 +150,7 @@ describe('a team without free storage', () => {
     await fill(1024);
     await untilKnown(async () => expect((await create([])).status).toBe(200));
     expect((await post(`/agent/runs/${runId}/followups`, { message: 'go' })).status).toBe(200);
-    // Short texts end too.
+    // When the rest of the storage is used, short texts are also refused.
     await fill(-spareBytes);
     await untilKnown(async () => expectFull([await create([])]));
     // Deleted runs free storage.

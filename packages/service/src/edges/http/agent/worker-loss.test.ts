@@ -117,11 +117,10 @@ test('the service counts the resumes of each turn separately', async () => {
 test('the next agent gets the follow-up of the lost turn, but no follow-up of an earlier turn', async () => {
   const first = await beginRun();
   const followUp = async (message: string) => {
-    await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message } });
-    const inbox = await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', {
-      key: first.runToken,
+    const { body } = await service.request<{ followup_id: string }>('POST', `/agent/runs/${first.runId}/followups`, {
+      body: { message },
     });
-    await first.report({ type: 'follow_up_taken', follow_up_id: inbox.body.items.at(-1)?.id ?? '' });
+    await first.report({ type: 'follow_up_taken', follow_up_id: body.followup_id });
   };
   const finish = (turn: number) =>
     service.request('POST', '/harness-support/finish-task', {

@@ -111,6 +111,60 @@ describe('an agent identity', () => {
     for (const member of [...Object.keys(members), 'base_harness']) expect(emptied).not.toHaveProperty(member);
   });
 
+  test('keeps its runner and credential strategy until a change clears them, and its runs are executed there', async () => {
+    const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      body: { config: { name: 'Runner' } },
+    });
+    const members = { default_runner_uid: environment.body.uid, credential_strategy: 'EXECUTOR' };
+    const made = await create({ name: 'Runner', ...members });
+    expect(made).toMatchObject({ ...members, available: true });
+    const put = async (body: object) => (await service.request('PUT', `${path}/${made.uid}`, { body })).body;
+    for (const same of [{}, { default_runner_uid: null, credential_strategy: null }])
+      expect(await put(same)).toMatchObject(members);
+    const run = await runOf({ agent_identity_uid: made.uid });
+    expect(run).toMatchObject({
+      agent_config: { environment_id: environment.body.uid, runner_id: environment.body.uid },
+    });
+    const other = await service.request<{ uid: string }>('POST', '/agent/environments', {
+      body: { config: { name: 'O' } },
+    });
+    const own = await runOf({ agent_identity_uid: made.uid, config: { environment_id: other.body.uid } });
+    expect(own).toMatchObject({ agent_config: { environment_id: other.body.uid } });
+    const emptied = await put({ default_runner_uid: '', credential_strategy: '' });
+    expect(emptied).toMatchObject({ default_runner_uid: '' });
+    expect(emptied).not.toHaveProperty('credential_strategy');
+  });
+
+  test.each([
+    ['default_runner_uid', 'no-such-pool', 400],
+    ['default_runner_uid', 'a'.repeat(22), 403],
+    ['credential_strategy', 'CREATOR', 400],
+    ['inference_providers', { aws: { role_arn: 'arn:x' } }, 400],
+    ['harness_auth_secrets', { claude_auth_secret_name: 'X' }, 400],
+    ['memory', { auto_memory: { enabled: true } }, 400],
+    ['memory', { attached_stores: ['x'] }, 400],
+  ])('is refused with %s %o', async (member, value, status) => {
+    const own = await create({ name: 'Refuses' });
+    for (const [method, at] of [
+      ['POST', path],
+      ['PUT', `${path}/${own.uid}`],
+    ] as const) {
+      const { detail } = await service.problem(status, method, at, { body: { name: 'I', [member]: value } });
+      expect(detail).toContain(member);
+    }
+  });
+
+  test('is accepted with empty members that ask for nothing', async () => {
+    const nothing = {
+      inference_providers: { aws: { disabled: false, role_arn: '' } },
+      harness_auth_secrets: {},
+      memory: { attached_stores: [], auto_memory: { enabled: false } },
+      default_runner_uid: '',
+      credential_strategy: '',
+    };
+    expect(await create({ name: 'Empty', ...nothing })).toMatchObject({ default_runner_uid: '' });
+  });
+
   test('is refused with the stored MCP server of another team', async () => {
     const theirs = await service.request<{ id: string }>('POST', '/agent/mcp-servers', {
       body: { name: 'Theirs', command: 'tool' },
@@ -358,7 +412,7 @@ describe('on_behalf_of', () => {
     const acceptance = { kind: 'agent_identity', uid: identity.uid, revision: 1 };
     await service.request('POST', '/acceptances', { key: person.key, body: acceptance });
     expect(await runOf(asked, key)).toMatchObject({ agent_config: config });
-    // The identity itself is no guest.
+    // The identity itself is not a guest.
     await service.problem(403, 'POST', '/agent/runs', { key, body: { prompt: 'a', config } });
   });
 

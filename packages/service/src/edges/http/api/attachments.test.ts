@@ -55,6 +55,8 @@ test('a follow-up accepts a previously uploaded file once, together with a file 
   const inline = { file_name: 'now.txt', mime_type: 'text/plain', data: 'bm93' };
   const { path, body } = followUp(runId, [{ attachment_id, file_name: 'named.txt' }, inline]);
   expect((await service.request('POST', path, { body })).status).toBe(200);
+  const end = { turn: 1, success: true, summary: '' };
+  await service.request('POST', '/harness-support/finish-task', { key: runToken, body: end });
   const [item] = await itemsOf(runToken);
   const files = await Promise.all(
     (item?.attachments ?? []).map(async (file) => {

@@ -1,37 +1,65 @@
 import { routes } from '@runyard/contract/routes';
+import type { CreateBrowserSessionRequest } from '@runyard/contract/team/browser-sessions';
 import type { FastifyInstance } from 'fastify';
-import { refuse } from '../../../platform/serving/refusal.ts';
+import { Refusal, refuse } from '../../../platform/serving/refusal.ts';
+import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import {
   createBrowserSession,
   endBrowserSession,
   endBrowserSessions,
+  type NewSession,
 } from '../../../team/access/key-management/browser-sessions.ts';
 import { mayReadInstallation } from '../../../team/access/keys/operator.ts';
+import { passkeyPlaceOf } from '../../../team/access/passkeys/place.ts';
+import { refusePasskey } from '../../../team/access/passkeys/refusals.ts';
+import { joinWithPasskey, signInWithPasskey } from '../../../team/access/passkeys/sign-in.ts';
 import { listTeams } from '../../../team/access/people/own-teams.ts';
+import { refuseAccept } from '../../../team/access/people/refusals.ts';
 import { addRoute } from '../server/add-route.ts';
 import { type Authorizer, clientOf, originOf } from '../server/authorize.ts';
-import type { ServiceDeps } from '../server/deps.ts';
 import { cookieForPage, csrfTokenOf, dropCookies, keepCookie } from '../server/session-cookie.ts';
 import { registerSignOnRoutes } from './sign-on.ts';
 
+const refuseProof = ({ code }: CreateBrowserSessionRequest): Refusal =>
+  refuse('not_authorized', {
+    detail:
+      code === undefined
+        ? 'api_key: the key is unknown, has expired or was deleted, or does not belong to a person. Ask an administrator for a new one.'
+        : 'This sign-in link was used already, or is older than a minute. Make another: bin/runyard open',
+  });
+
 /** Registers the routes that sign browsers in and out. These routes use the headers of the request and of the answer. */
-export function registerBrowserSessionRoutes(app: FastifyInstance, deps: ServiceDeps): void {
-  const { db, baseUrl } = deps;
+export function registerBrowserSessionRoutes(
+  app: FastifyInstance,
+  deps: Parameters<typeof registerSignOnRoutes>[1],
+): void {
+  const { db, baseUrl, log, signing, signOn } = deps;
   const { keyIn } = app.getDecorator<Authorizer>('authorizer');
   const finishSignOn = registerSignOnRoutes(app, deps);
+
+  /** Begins a session with a proof that needs no identity provider. */
+  const begin = async (body: CreateBrowserSessionRequest, from: RequestOrigin): Promise<NewSession | Refusal> => {
+    const { passkey, invitation } = body;
+    if (passkey === undefined && invitation === undefined)
+      return (await createBrowserSession(db, body, from)) ?? refuseProof(body);
+    const place = passkeyPlaceOf(baseUrl());
+    if (typeof place === 'string') return refuse('not_authorized', { detail: place });
+    const passkeyDeps = { db, signing, place };
+    const begun =
+      passkey === undefined
+        ? invitation && (await joinWithPasskey(passkeyDeps, invitation, signOn.isManagedByRules, from))
+        : await signInWithPasskey(passkeyDeps, passkey, from);
+    if (begun === undefined) return refuseProof(body);
+    if (typeof begun === 'string') return refuseAccept(begun);
+    return 'notRight' in begun ? refusePasskey(log, begun) : begun;
+  };
 
   addRoute(app, routes.createBrowserSession, async ({ body, request, reply }) => {
     const cookie = cookieForPage(request, baseUrl());
     if (typeof cookie === 'string') return refuse('not_authorized', { detail: cookie });
     if (body.sign_on !== undefined) return await finishSignOn(body.sign_on, cookie, request, reply);
-    const created = await createBrowserSession(db, body, originOf(request));
-    if (created === null) {
-      const detail =
-        body.code === undefined
-          ? 'api_key: the key is unknown, has expired or was deleted, or does not belong to a person. Ask an administrator for a new one.'
-          : 'This sign-in link was used already, or is older than a minute. Make another: bin/runyard open';
-      return refuse('not_authorized', { detail });
-    }
+    const created = await begin(body, originOf(request));
+    if (created instanceof Refusal) return created;
     reply.header('set-cookie', keepCookie(cookie, created.key, created.session.expires_at));
     return created.session;
   });

@@ -205,9 +205,12 @@ test('viewers of the team can read the pages of a run, and another team cannot',
   await service.problem(404, 'GET', message, { key: service.otherKey });
 });
 
-test('a run whose harness has only raw output has no pages', async () => {
-  const { runId } = await service.startExecution({ config: { harness: { type: 'command', command: ['x'] } } });
+test('a run whose harness has only raw output has no pages, finds nothing and cannot be forked', async () => {
+  const config = { harness: { type: 'command', command: ['x'] } };
+  const { runId, conversationId } = await service.startExecution({ config });
   await service.problem(422, 'GET', pathOf(runId));
+  await service.problem(422, 'GET', `/agent/runs/${runId}/conversation/find?text=a`);
+  await service.problem(422, 'POST', `/agent/conversations/${conversationId}/fork`, { body: {} });
 });
 
 test('too many concurrent reads of pages are answered with 429', async () => {

@@ -7,10 +7,10 @@ import type { FastifyInstance, FastifyReply } from 'fastify';
 import { notFound } from '../../../platform/serving/refusal.ts';
 import { addRoute } from '../server/add-route.ts';
 import { cachedAnswer } from '../server/cached-answer.ts';
-import type { ServiceDeps } from '../server/deps.ts';
+import type { Addresses } from '../server/deps.ts';
 
 /** Registers the OpenAPI document. */
-export function registerOpenApiDocument(app: FastifyInstance, deps: ServiceDeps): void {
+export function registerOpenApiDocument(app: FastifyInstance, deps: Addresses): void {
   const sendDocument = cachedAnswer(deps.baseUrl, (baseUrl) => JSON.stringify(openApiDocument(baseUrl)));
   addRoute(app, routes.getOpenApi, async ({ reply }) => {
     reply.type('application/json; charset=utf-8').header('access-control-allow-origin', '*');

@@ -13,12 +13,15 @@ import { readWebhookDelivery } from '../../../triggers/webhooks/log/deliveries.t
 import { readWebhook } from '../../../triggers/webhooks/webhooks.ts';
 import { addRoute } from '../server/add-route.ts';
 import { refuseSignature } from '../server/authorize.ts';
-import type { ServiceDeps } from '../server/deps.ts';
+import type { ServiceDeps, StoreParts } from '../server/deps.ts';
 import { downloadHeaders, previewHeaders, sendContent, sendFile, sendStream } from '../server/download.ts';
 import { isForFiles } from '../server/files-origin.ts';
 
 /** Registers `GET /blobs/{kind}/{id}`. */
-export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): void {
+export function registerBlobRoutes(
+  app: FastifyInstance,
+  deps: Pick<ServiceDeps, 'db' | 'blobs' | 'settings' | 'signing' | 'baseUrl'>,
+): void {
   const { db, blobs, settings } = deps;
   addRoute(app, routes.getBlob, async ({ params, query, request, reply }) => {
     const { kind, id } = params;
@@ -62,7 +65,7 @@ export function registerBlobRoutes(app: FastifyInstance, deps: ServiceDeps): voi
 }
 
 /** Registers the download of a payload. */
-export function registerWebhookPayloadRoutes(app: FastifyInstance, { db }: ServiceDeps): void {
+export function registerWebhookPayloadRoutes(app: FastifyInstance, { db }: Pick<StoreParts, 'db'>): void {
   addRoute(app, routes.getWebhookDeliveryPayload, async ({ principal: { teamId }, params, reply }) => {
     const { factoryUid, webhookUid, deliveryId } = params;
     const webhook = await readWebhook(db, { teamId, factoryUid, webhookUid });
@@ -71,7 +74,8 @@ export function registerWebhookPayloadRoutes(app: FastifyInstance, { db }: Servi
     if (!found) return notFound('delivery');
     if (!found.payload)
       return refuse('resource_not_found', {
-        detail: 'The delivery has no stored payload: only an accepted one has, until it is deleted to make room.',
+        detail:
+          'The delivery has no stored payload. Payloads are stored only for accepted deliveries, and old payloads are deleted to make room.',
       });
     downloadHeaders(reply, `${deliveryId}.json`, 'application/octet-stream');
     await sendContent(reply, found.payload);

@@ -21,7 +21,8 @@ describe('a factory', () => {
       default_environment: agent_defaults.environment_id,
       code_forge: 'GITHUB',
       code_forges: ['GITHUB'],
-      credential_strategy: 'CREATOR',
+      credential_strategy: 'EXECUTOR',
+      integrations: null,
       scoring: {},
       scorer_defaults: {},
     });

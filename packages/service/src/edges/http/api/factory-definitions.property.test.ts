@@ -152,7 +152,14 @@ const overriding = ([rest, model]: readonly [object, object]) => fc.constantFrom
 
 const definition = (things: Things) =>
   fc
-    .record({ agents: names(3), automations: names(3), webhooks: names(3), runners: names(2), skills: names(0) })
+    .record({
+      agents: names(3),
+      automations: names(3),
+      webhooks: names(3),
+      runners: names(2),
+      skills: names(0),
+      environments: names(2),
+    })
     .chain((own) => {
       const agents = own.agents.length === 0 ? ['foreman'] : own.agents;
       const each = <T>(list: readonly string[], make: (name: string, at: number) => fc.Arbitrary<T>) =>
@@ -224,6 +231,12 @@ const definition = (things: Things) =>
             setupCommands: fc.array(text, { maxLength: 2 }),
             instanceShape: fc.constant({ vcpus: 2, memoryGb: 4 }),
           }).map((rest) => ({ ...rest, name: called, platform: { linux: { dockerImage: 'node:24' } } })),
+        ),
+        environments: each(own.environments, (called) =>
+          optional({ description: text, setup_commands: fc.array(text, { maxLength: 2 }) }).map((rest) => ({
+            name: called,
+            config: { ...rest, name: called },
+          })),
         ),
         skills: fc.constantFrom([], [{ path: 'skills/s/SKILL.md', text: '---\nname: s\ndescription: d\n---\n' }]),
       });

@@ -10,7 +10,9 @@ test('the schemas of the files need no key', async () => {
   const listed = await read<{ versions: { schema_url: string }[] }>('');
   expect(listed.body.versions.map(({ schema_url }) => schema_url)).toEqual(['/api/v1/factory-files/schemas/v1alpha1']);
   const { body } = await read<{ documents: Record<string, unknown> }>('/v1alpha1');
-  const names = ['agent', 'automation', 'factory', 'runner', 'webhook'].map((name) => `${name}.schema.json`);
+  const names = ['agent', 'automation', 'environment', 'factory', 'runner', 'variables', 'webhook'].map(
+    (name) => `${name}.schema.json`,
+  );
   expect(Object.keys(body.documents).sort()).toEqual(names);
   for (const name of names) expect((await read(`/v1alpha1/${name}`)).body).toEqual(body.documents[name]);
   for (const path of ['/v2', '/v2/agent.schema.json', '/v1alpha1/constructor', '/v1alpha1/agent'])
@@ -59,11 +61,44 @@ test('a fault has its position, and automations are checked only in files withou
   expect(wrong.valid).toBe(false);
   expect(wrong.validation_scope.state_independent).toBe('not_run');
   expect(wrong.diagnostics).toContainEqual(
-    expect.objectContaining({ code: 'FF_INVALID_FILE', path: 'factory.yaml', line: 2, column: 1, suggestion: 'name' }),
+    expect.objectContaining({ code: 'FF_UNKNOWN_FIELD', path: 'factory.yaml', line: 2, column: 1, suggestion: 'name' }),
   );
   const trigger = 'triggers:\n  - {provider: schedule, event: cron_fired, schedule: {cron: "0 0 31 2 *"}}\n';
   const never = await validate({ 'automations/never/automation.md': `---\n${trigger}---\nGo.\n` });
-  expect(never.diagnostics.map(({ path, line }) => [path, line])).toEqual([['automations/never/automation.md', 3]]);
+  expect(never.diagnostics.map(({ code, path, line }) => [code, path, line])).toEqual([
+    ['FF_INVALID_TRIGGER', 'automations/never/automation.md', 3],
+  ]);
+});
+
+test.each([
+  ['FF_ANCHOR', { 'webhooks/alerts.yaml': 'secretName: &a NONE\n' }],
+  ['FF_ALIAS', { 'webhooks/alerts.yaml': 'secretName: *a\n' }],
+  ['FF_TAG', { 'webhooks/alerts.yaml': 'secretName: !x NONE\n' }],
+  ['FF_DUPLICATE_KEY', { 'webhooks/alerts.yaml': 'secretName: NONE\nsecretName: NONE\n' }],
+  ['FF_INVALID_YAML', { 'webhooks/alerts.yaml': 'secretName: "\n' }],
+  ['FF_UNSUPPORTED_PATH', { 'webhooks/alerts.txt': '' }],
+  ['FF_MALFORMED_FRONTMATTER', { 'agents/lead/agent.md': 'Dispatch.\n' }],
+  [
+    'FF_UNSUPPORTED_VERSION',
+    { 'factory.yaml': 'schemaVersion: v2\nname: F\nrepositories: []\nagentDefaults: {model: m}\n' },
+  ],
+  ['FF_TYPE_MISMATCH', { 'webhooks/alerts.yaml': 'secretName: 1\n' }],
+  ['FF_INVALID_VALUE', { 'webhooks/alerts.yaml': 'secretName: NONE\nauthMode: none\n' }],
+  ['FF_INVALID_REFERENCE', { 'agents/lead/agent.md': '---\nagentType: FOREMAN\nrunner: none\n---\n' }],
+  [
+    'FF_INVALID_EVENT',
+    { 'automations/a/automation.md': '---\ntriggers: [{provider: github, event: none}]\n---\nGo.\n' },
+  ],
+  [
+    'FF_INVALID_FILTER',
+    {
+      'automations/a/automation.md':
+        '---\ntriggers: [{provider: factory, event: work_item_stage_changed, filter: {stages: [DONE]}}]\n---\nGo.\n',
+    },
+  ],
+] as const)('a fault has the code %s of the public service', async (code, changed) => {
+  const { diagnostics } = await validate(changed as unknown as Record<string, string>);
+  expect(diagnostics.map((each) => each.code)).toContain(code);
 });
 
 test('a check of files changes nothing, and refuses a wrong key and the token of a run', async () => {

@@ -36,6 +36,7 @@ const taskOf = async (key: string) =>
       body: {},
     })
   ).body;
+const finish = (key: string, body: object) => service.request('POST', '/harness-support/finish-task', { key, body });
 const inboxOf = async (key: string) =>
   (
     await service.request<{ items: { id: string; message: string; attachments?: Told[] }[] }>(
@@ -72,7 +73,11 @@ test('a running run gets the files of a follow-up in its inbox, and no other run
   await begin(runToken);
   await service.request('POST', path(runId), { body: { attachments: [file('b.txt', 'B'), file('c.txt', 'C')] } });
   await service.request('POST', path(runId), { body: { message: 'without' } });
-  const [first, second] = await inboxOf(runToken);
+  await finish(runToken, { turn: 1, success: true, summary: '' });
+  const [first] = await inboxOf(runToken);
+  await events(runToken, { seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: first?.id });
+  await finish(runToken, { turn: 2, success: true, summary: '' });
+  const [second] = await inboxOf(runToken);
   expect(first?.message).toBe('See the attached files.');
   expect(second).not.toHaveProperty('attachments');
   const files = first?.attachments ?? [];
@@ -87,12 +92,10 @@ test('the next execution gets the files of earlier follow-ups, and a rerun gets 
   await taskOf(runToken);
   await begin(runToken);
   await service.request('POST', path(runId), { body: { message: 'B', attachments: [file('b.txt', 'B')] } });
+  await finish(runToken, { turn: 1, success: true, summary: '' });
   const [item] = await inboxOf(runToken);
   await events(runToken, { seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: item?.id });
-  await service.request('POST', '/harness-support/finish-task', {
-    key: runToken,
-    body: { turn: 2, success: false, summary: 'no' },
-  });
+  await finish(runToken, { turn: 2, success: false, summary: 'no' });
   await service.deps.db.query(`UPDATE executions SET phase = 'ended' WHERE id = $1`, [executionId]);
   await service.request('POST', path(runId), { body: { message: 'C', attachments: [file('c.txt', 'C')] } });
   const { assignNext } = await import('../../../../test/assign-next.ts');

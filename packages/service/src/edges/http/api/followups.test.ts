@@ -1,6 +1,8 @@
+import type { RunMessagePage } from '@runyard/contract/runs/conversation-pages';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { expect, test } from 'vitest';
-import { openTestService } from '../../../../test/service.ts';
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import { describe, expect, test } from 'vitest';
+import { openTestService, type RequestOptions } from '../../../../test/service.ts';
 
 const service = await openTestService();
 
@@ -30,31 +32,194 @@ const finish = async (token: string, turn: number) => {
 const inboxOf = async (token: string, after = 0) =>
   (await service.request<Inbox>('GET', `/harness-support/inbox?after=${after}`, { key: token })).body.items;
 
-test('a follow-up gets 200 with its id, and the inbox shows messages and modes in order until the agent confirms them', async () => {
+test('a follow-up gets 200 with its id, and after a turn the agent gets one message with its mode until it confirms it', async () => {
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
   const answers = [];
   for (const body of [{ message: 'one', mode: 'plan' }, { message: 'two' }]) {
-    const { status, body: answer } = await service.request('POST', path(runId), { body });
+    const { status, body: answer } = await service.request<{ followup_id: string }>('POST', path(runId), { body });
     answers.push([status, answer]);
   }
-  const items = await inboxOf(runToken);
-  expect(answers).toEqual(items.map(({ id }) => [200, { followup_id: id, outcome: 'live_session', run_id: runId }]));
-  expect(items).toMatchObject([
-    { type: 'follow_up', message: 'one', mode: 'plan' },
-    { type: 'follow_up', message: 'two' },
-  ]);
-  expect(await inboxOf(runToken, items[1]?.position)).toEqual([]);
+  expect(await inboxOf(runToken), 'a turn is in progress').toEqual([]);
   const shown = async () => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.waiting_followups;
-  expect(await shown()).toMatchObject([
-    { followup_id: items[0]?.id, message: 'one', mode: 'plan', attachments: [] },
-    { followup_id: items[1]?.id, message: 'two', created_at: expect.stringMatching(/^\d{4}-.*Z$/) },
+  const waits = (await shown()) ?? [];
+  expect(waits).toMatchObject([
+    { message: 'one', mode: 'plan', attachments: [] },
+    { message: 'two', created_at: expect.stringMatching(/^\d{4}-.*Z$/) },
   ]);
+  expect(answers).toEqual(
+    waits.map(({ followup_id: id }) => [200, { followup_id: id, outcome: 'live_session', run_id: runId }]),
+  );
   expect(await finish(runToken, 1)).toBe('wait');
-  const taken = { seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: items[0]?.id };
-  await service.request('POST', '/harness-support/events', { key: runToken, body: { events: [taken] } });
-  expect(await inboxOf(runToken)).toMatchObject([{ message: 'two' }]);
+  const items = await inboxOf(runToken);
+  expect(items).toMatchObject([{ type: 'follow_up', id: waits[0]?.followup_id, message: 'one', mode: 'plan' }]);
+  expect(await inboxOf(runToken, items[0]?.position)).toEqual([]);
+  const take = async (seq: number, id: string | undefined) => {
+    const taken = { seq, occurred_at: at, type: 'follow_up_taken', follow_up_id: id };
+    await service.request('POST', '/harness-support/events', { key: runToken, body: { events: [taken] } });
+  };
+  await take(3, items[0]?.id);
+  expect(await inboxOf(runToken)).toEqual([]);
   expect(await shown()).toMatchObject([{ message: 'two' }]);
+  expect(await finish(runToken, 2)).toBe('wait');
+  expect(await finish(runToken, 2), 'a repeated report').toBe('wait');
+  expect(await inboxOf(runToken, items[0]?.position)).toMatchObject([{ message: 'two' }]);
+  await take(4, waits[1]?.followup_id);
+  await finish(runToken, 2);
+  await service.request('POST', path(runId), { body: { message: 'three' } });
+  expect(await inboxOf(runToken), 'a late report of an earlier turn ends no turn').toEqual([]);
+});
+
+const timelineOf = async (runId: string) =>
+  (await service.request<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`)).body.events;
+
+test('the conversation names sender and mode of each message, and the timeline names who interrupted and cancelled', async () => {
+  const { runId, runToken } = await service.startExecution();
+  await start(runToken);
+  const member = await service.newKey({ role: 'member' });
+  const sent = await service.request<{ followup_id: string }>('POST', path(runId), {
+    body: { message: 'Plan it.', mode: 'plan' },
+    key: member,
+  });
+  await service.request('POST', `/agent/runs/${runId}/interrupt`, { key: member });
+  await service.request('POST', `/agent/runs/${runId}/interrupt`);
+  await finish(runToken, 1);
+  const forged = { sent_by: { type: 'user', uid: 'forged' }, mode: 'orchestrate' };
+  const tell = (...events: object[]) =>
+    service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+  await tell({ seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: sent.body.followup_id });
+  await tell({ seq: 4, occurred_at: at, type: 'turn_started', step_id: 's2', prompt: 'Plan it.', ...forged });
+  await service.request('POST', `/agent/runs/${runId}/cancel`);
+  const page = await service.request<RunMessagePage>('GET', `/agent/runs/${runId}/conversation/messages?limit=10`);
+  const prompts = page.body.steps.flatMap(({ messages }) => messages);
+  expect(prompts.map(({ sent_by: by, mode }) => [by?.type, by?.uid === 'forged', mode])).toEqual([
+    [undefined, false, undefined],
+    ['user', false, 'plan'],
+  ]);
+  const sender = prompts[1]?.sent_by;
+  const acts = (await timelineOf(runId)).filter(({ event_type: type }) => /interrupted|cancelled/.test(type));
+  expect(acts.map(({ event_type: type, payload }) => [type, payload?.by])).toMatchObject([
+    ['turn_interrupted', sender],
+    ['oz_run_cancelled', { type: 'user', display_name: expect.any(String) }],
+  ]);
+  expect(acts[1]?.payload?.by).not.toEqual(sender);
+});
+
+describe('a follow-up that waits', () => {
+  const one = (runId: string, id: string | undefined) => `${path(runId)}/${id}`;
+  const send = async (runId: string, message: string, options: Partial<RequestOptions> = {}) =>
+    (await service.request<{ followup_id: string }>('POST', path(runId), { ...options, body: { message } })).body
+      .followup_id;
+  const edit = (runId: string, id: string, message: string, key = service.key) =>
+    service.request('PATCH', one(runId, id), { body: { message }, key });
+
+  test('gets the text to which its author changed it, and never reaches the agent if it is withdrawn', async () => {
+    const { runId, runToken } = await service.startExecution();
+    await start(runToken);
+    const [first, second] = [await send(runId, 'one'), await send(runId, 'two')];
+    const bytes = async () =>
+      (await service.deps.db.query<{ n: number }>('SELECT sum(bytes)::int AS n FROM storage_changes'))[0]?.n ?? 0;
+    const before = await bytes();
+    expect(await edit(runId, second, 'twenty')).toMatchObject({ status: 200, body: {} });
+    expect((await bytes()) - before).toBe(3);
+    const withdrawn = await service.request('DELETE', one(runId, first));
+    expect([withdrawn.status, withdrawn.body]).toEqual([200, { success: true }]);
+    await service.problem(404, 'DELETE', one(runId, first));
+    expect(await finish(runToken, 1)).toBe('wait');
+    const [item] = await inboxOf(runToken);
+    expect(item).toMatchObject({ id: second, message: 'twenty' });
+    const told = (await timelineOf(runId)).filter(({ event_type: type }) => type.startsWith('followup_')).slice(2);
+    expect(told.map(({ event_type: type, payload }) => [type, payload?.follow_up_id])).toEqual([
+      ['followup_edited', second],
+      ['followup_withdrawn', first],
+    ]);
+    expect(told[0]?.payload?.by).toMatchObject({ type: 'user' });
+  });
+
+  test('can no longer be changed or withdrawn when the turn before it has ended', async () => {
+    const { runId, runToken } = await service.startExecution();
+    await start(runToken);
+    const [first, second] = [await send(runId, 'one'), await send(runId, 'two')];
+    await finish(runToken, 1);
+    const { detail } = await service.problem(409, 'PATCH', one(runId, first), { body: { message: 'late' } });
+    expect(detail).toContain('The agent already has this follow-up');
+    await service.problem(409, 'DELETE', one(runId, first));
+    expect((await edit(runId, second, 'in time')).status).toBe(200);
+    const [item] = await inboxOf(runToken);
+    const events = [{ seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: item?.id }];
+    await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+    await service.problem(409, 'DELETE', one(runId, first));
+    expect(await waiting(runId)).toMatchObject([{ message: 'one' }, { message: 'in time' }]);
+  });
+
+  test('reaches the agent with its last text, or not at all, if the turn ends at the same time', async () => {
+    for (let round = 0; round < 6; round++) {
+      const { runId, runToken } = await service.startExecution();
+      await start(runToken);
+      const id = await send(runId, 'old');
+      const change = round % 2 === 0 ? edit(runId, id, 'new') : service.request('DELETE', one(runId, id));
+      const [changed, next] = await Promise.all([change, finish(runToken, 1)]);
+      const items = next === 'wait' ? await inboxOf(runToken) : [];
+      const gone = round % 2 === 0 ? ['new'] : [];
+      expect(items.map(({ message }) => message)).toEqual(changed.status === 200 ? gone : ['old']);
+      expect([200, 409]).toContain(changed.status);
+    }
+  });
+
+  test('is changed only by its author, and withdrawn also by administrators, but not by members, agents, runs and other teams', async () => {
+    const { runId, runToken } = await service.startExecution();
+    await start(runToken);
+    const author = await service.newKey({ role: 'member' });
+    const id = await send(runId, 'mine', { key: author });
+    const body = { message: 'forged' };
+    const others = [await service.newKey({ role: 'member' }), await service.newKey({ kind: 'agent' })];
+    for (const key of others) {
+      await service.problem(403, 'PATCH', one(runId, id), { body, key });
+      await service.problem(403, 'DELETE', one(runId, id), { key });
+    }
+    await service.problem(403, 'PATCH', one(runId, id), { body });
+    for (const [status, key] of [
+      [403, await service.newKey({ role: 'viewer' })],
+      [401, runToken],
+      [404, service.otherKey],
+    ] as const) {
+      await service.problem(status, 'PATCH', one(runId, id), { body, key });
+      await service.problem(status, 'DELETE', one(runId, id), { key });
+    }
+    for (const message of ['', ' \n'])
+      await service.problem(400, 'PATCH', one(runId, id), { body: { message }, key: author });
+    expect((await edit(runId, id, 'mine too', author)).status).toBe(200);
+    // A follow-up of another run is not found below this one.
+    await service.problem(404, 'DELETE', one(await service.newRun(), id), { key: author });
+    const administrator = await service.newKey({ role: 'admin' });
+    expect((await service.request('DELETE', one(runId, id), { key: administrator })).status).toBe(200);
+  });
+
+  test('cannot be withdrawn if the run was queued again only for it', async () => {
+    const { runId, runToken, executionId } = await service.startExecution();
+    await start(runToken);
+    await finish(runToken, 1);
+    await service.deps.db.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [executionId]);
+    const [first, second] = [await send(runId, 'again'), await send(runId, 'and this')];
+    expect((await service.request('DELETE', one(runId, first))).status).toBe(200);
+    const { detail } = await service.problem(409, 'DELETE', one(runId, second));
+    expect(detail).toContain('Cancel the run instead');
+    expect((await edit(runId, second, 'changed')).status).toBe(200);
+    await service.request('POST', `/agent/runs/${runId}/cancel`);
+    expect((await service.request('DELETE', one(runId, second))).status).toBe(200);
+  });
+
+  test('of an execution of an earlier version is with its agent, so it cannot be changed', async () => {
+    const { runId, runToken, executionId } = await service.startExecution();
+    await start(runToken);
+    await service.deps.db.query('UPDATE executions SET awaits_followup = NULL WHERE id = $1', [executionId]);
+    const id = await send(runId, 'one');
+    expect(await inboxOf(runToken)).toMatchObject([{ message: 'one' }]);
+    await service.problem(409, 'DELETE', one(runId, id));
+    await finish(runToken, 1);
+    await send(runId, 'two');
+    expect(await inboxOf(runToken)).toMatchObject([{ message: 'one' }, { message: 'two' }]);
+  });
 });
 
 test('the answer to a follow-up shows its sender in which way the follow-up reaches the agent', async () => {
@@ -70,17 +235,6 @@ test('the answer to a follow-up shows its sender in which way the follow-up reac
   await service.deps.db.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [executionId]);
   expect(await outcomeFor(runId)).toBe('handoff_execution');
   expect(await outcomeFor(runId)).toBe('queue_pending');
-});
-
-test('the agent gets many follow-ups in order, page by page', async () => {
-  const { runId, runToken } = await service.startExecution();
-  await start(runToken);
-  const messages = Array.from({ length: 22 }, (_, n) => `message ${n}`);
-  for (const message of messages) await service.request('POST', path(runId), { body: { message } });
-  const first = await inboxOf(runToken);
-  const rest = await inboxOf(runToken, first.at(-1)?.position);
-  expect([...first, ...rest].map((item) => item.message)).toEqual(messages);
-  expect(rest).toHaveLength(2);
 });
 
 test('the service ignores a repeated report of the end of a turn after a follow-up has continued the run', async () => {

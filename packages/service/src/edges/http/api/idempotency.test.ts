@@ -34,6 +34,7 @@ const creatingNothing = [
   'cancelRun',
   'interruptRun',
   'interruptConversation',
+  'renameConversation',
   'cancelChildRun',
   'shareArtifact',
   // Returns the same link again.
@@ -47,8 +48,15 @@ const creatingNothing = [
   'reportChanges',
   'uploadSnapshot',
   'reportShutdown',
+  // A result replaces the previous result of the turn.
+  'submitResult',
+  // A check has one run for each attempt.
+  'startFreshCheck',
+  'cancelFreshCheck',
   // A branch has at most one open pull request.
   'openPullRequest',
+  // The same request of a run writes once.
+  'answerOnGithub',
   // Repeated requests about a connection wait for the same decision.
   'holdConnection',
   // A code has no effect until it is exchanged, and is valid for a minute.
@@ -56,9 +64,15 @@ const creatingNothing = [
   // A code can be exchanged once.
   'readSignInCode',
   'createBrowserSession',
+  // A question for an authenticator has no effect until it is answered, and is answered once.
+  'startPasskeySignIn',
+  'startPasskey',
+  'startInvitedPasskey',
+  'createPasskey',
   // A sign-in has no effect until the provider answers.
   'startSignOn',
   // An invitation can be used once.
+  'readTeamInvitation',
   'acceptTeamInvitation',
   'joinTeam',
   'acceptEnvironmentInvitation',
@@ -78,9 +92,29 @@ const creatingNothing = [
   // A second sync of the same commit changes nothing.
   'syncFactorySource',
   'validateFactoryFiles',
+  'planFactoryDefinition',
+  // A second request gets a conflict, because the team has a factory of this name.
+  'createFactoryFromFiles',
+  // A second rollback has the same files and variables; `expected_version` refuses it.
+  'rollBackDefinition',
   'cancelFactoryTask',
   // A run keeps each event once, by its UUID.
+  // Sends a request that costs nothing, and stores nothing.
+  'readNotifications',
+  'unreadNotifications',
+  'dismissNotifications',
+  'restoreNotifications',
+  'testModelProvider',
   'reportClientEvent',
+  // A second request gets a conflict, because the team has the App.
+  'createGithubApp',
+  'planGithubApp',
+  // GitHub accepts each code once.
+  'convertGithubApp',
+  'authorizeGithub',
+  'finishGithubAuthorization',
+  // Repeats each failed run once.
+  'rerunFailedRuns',
 ];
 
 const posts = (Object.entries(routes) as [string, Route][]).filter(([, route]) => route.method === 'POST');

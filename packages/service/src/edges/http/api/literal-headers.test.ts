@@ -1,4 +1,6 @@
-/** Tests headers of MCP servers that a configuration contains literally: nobody reads them back, and they work at no other place. */
+/**
+ * Tests literal headers of MCP servers in configurations: no answer contains them, and they work only in the place for which they were set.
+ */
 import http, { type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, expect, test } from 'vitest';

@@ -43,7 +43,7 @@ function lastIdOf(request: FastifyRequest): string | undefined {
 /** Registers the streams of runs, teams and deliveries. The streams are cut when their key is revoked. */
 export async function registerLiveRoutes(
   app: FastifyInstance,
-  { executionDeps: deps, db, keyWatch, settings }: ServiceDeps,
+  { executionDeps: deps, db, keyWatch, settings }: Pick<ServiceDeps, 'executionDeps' | 'db' | 'keyWatch' | 'settings'>,
 ): Promise<void> {
   const live = await openLive(deps);
   const places = makeStreamPlaces(settings.RUNYARD_EVENT_STREAMS, openFilesLimit());

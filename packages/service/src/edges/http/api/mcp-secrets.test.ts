@@ -203,7 +203,7 @@ test('a turn of another person uses no header with a secret that this person may
   const refused = await call(runToken);
   expect([refused.status, refused.body.error?.message]).toEqual([
     502,
-    expect.stringMatching(/cannot be used: the secret MINE in its headers may not be used now/),
+    expect.stringMatching(/cannot be used: its headers need the secret MINE, which this run, .* may not use now/),
   ]);
   expect(seen).toHaveLength(1);
   // The sandbox of this run has a program with the value, so a follow-up of another person is refused.

@@ -135,7 +135,6 @@ const notAvailable: Readonly<Record<string, readonly unknown[]>> = {
     'automations/chat/automation.md: the provider slack is not available',
     'automations/chat/automation.md: the provider slack is not available',
     'automations/tickets/automation.md: the provider linear is not available',
-    'factory.yaml: credentialStrategy is not available',
     'factory.yaml: integrations is not available',
     'runners/mac.yaml: macos is not available',
     'scorers/quality/scorer.md: scorers are not available',

@@ -17,7 +17,7 @@ describe('POST /agent/runs answers 200', () => {
   });
 
   test('and keeps unknown members of the configuration', async () => {
-    const config = { name: 'nightly', memory_stores: [{ uid: 'm' }], runner_id: 'r' };
+    const config = { name: 'nightly', memory_stores: [{ uid: 'm' }], newer_member: 'r' };
     const id = await service.newRun({ config, unknown_member: 1 });
     const { body } = await service.request<{ agent_config: unknown }>('GET', `/agent/runs/${id}`);
     expect(body.agent_config).toEqual(config);

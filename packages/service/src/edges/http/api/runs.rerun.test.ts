@@ -67,12 +67,12 @@ describe('POST /agent/runs/{runId}/rerun', () => {
       prompt: whole.prompt,
       title: 'A title',
       metadata: { ticket: 'R-1' },
-      source: 'API',
+      source: 'ORCHESTRATION',
     });
     expect(second.agent_config).toEqual(first.agent_config);
     expect(second.run_id).not.toBe(runId);
     expect(second.conversation_id).not.toBe(first.conversation_id);
-    expect(second.parent_run_id).toBeUndefined();
+    expect(second).toMatchObject({ parent_run_id: parent, rerun_of: runId });
     const [row] = await service.deps.db.query('SELECT mode, name, model_id FROM runs WHERE id = $1', [second.run_id]);
     expect(row).toEqual({ mode: 'plan', name: 'builder', model_id: 'runbook' });
   });

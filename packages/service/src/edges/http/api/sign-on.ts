@@ -12,7 +12,7 @@ import { checksOf, newAttempt, openAttempt, sealAttempt } from '../../../team/ac
 import { type SignInRefusal, signInPerson } from '../../../team/access/sign-on/sign-in.ts';
 import { addRoute } from '../server/add-route.ts';
 import { type Authorizer, originOf } from '../server/authorize.ts';
-import type { ServiceDeps } from '../server/deps.ts';
+import type { AccessParts, ServiceDeps } from '../server/deps.ts';
 import {
   type CookieForPage,
   cookieForSignOn,
@@ -59,7 +59,10 @@ type FinishSignOn = (
 ) => Promise<BrowserSession | Refusal>;
 
 /** Registers the routes. Returns the function that completes a sign-in. `query` is the query with which the provider sent the browser back. */
-export function registerSignOnRoutes(app: FastifyInstance, deps: ServiceDeps): FinishSignOn {
+export function registerSignOnRoutes(
+  app: FastifyInstance,
+  deps: AccessParts & Pick<ServiceDeps, 'db' | 'baseUrl' | 'log' | 'settings'>,
+): FinishSignOn {
   const { baseUrl, signOn, vault, log } = deps;
   const redirectUri = () => `${baseUrl()}${signOnPath}`;
   const { admitSignOn } = app.getDecorator<Authorizer>('authorizer');

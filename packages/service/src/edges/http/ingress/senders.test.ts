@@ -115,7 +115,7 @@ describe('a replayed delivery whose signature does not cover its id', () => {
     if (status === 401)
       expect(await newest(webhook)).toMatchObject({
         label: 'REJECTED_AUTH',
-        reason: expect.stringContaining('the signed body is of another one'),
+        reason: expect.stringContaining('the signed body is of another event'),
       });
   });
 });

@@ -4,8 +4,8 @@ import type { Webhook, WebhookWithSecret } from '@runyard/contract/webhooks/webh
 import { afterAll, beforeEach, describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
-import { openDatabase } from '../../../platform/store/database/database.ts';
 import { silentLog } from '../../../platform/store/database/log.ts';
+import { openDatabase } from '../../../platform/store/database/open-database.ts';
 import { openWebhookDirectory } from '../../../triggers/webhooks/ingest/directory.ts';
 import { buildIngressApp } from '../app.ts';
 

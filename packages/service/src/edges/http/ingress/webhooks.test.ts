@@ -156,7 +156,7 @@ describe('the identity of a delivery', () => {
     const ofBody = await idOf(webhook, {});
     expect(ofBody).toMatchObject({ label: 'ACCEPTED', identity: expect.stringMatching(/^sha256:[0-9a-f]{64}$/) });
     expect(await idOf(webhook, {})).toMatchObject({ label: 'DUPLICATE', identity: ofBody?.identity });
-    // An id from the sender is no duplicate of a body, even if the id looks like the hash of this body.
+    // A delivery with an id from the sender is not a duplicate of a delivery without an id, even if the id looks like the hash of its body.
     expect(await idOf(webhook, { 'x-event-id': ofBody?.identity ?? '' })).toMatchObject({ label: 'ACCEPTED' });
     expect(await idOf(webhook, { 'x-event-id': 'event' }, '{"other": true}')).toMatchObject({ label: 'DUPLICATE' });
   });

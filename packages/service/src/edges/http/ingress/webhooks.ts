@@ -1,4 +1,4 @@
-/** The ingress, which is the only endpoint for senders of webhooks. */
+/** The ingress, which has the only endpoints for senders of webhooks. */
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type BodyLimits, type BodyRoom, makeBodyBudget, type Place } from '../../../platform/bodies/body-budget.ts';
@@ -13,6 +13,8 @@ import { writeDeliveries } from '../../../triggers/starts/deliveries/start-deliv
 import type { KnownWebhook } from '../../../triggers/webhooks/ingest/directory.ts';
 import type { RefuseWhileFull } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
+import { registerGithubIngress } from './github.ts';
+import { listUnprovedSenders } from './unproved-senders.ts';
 
 const kb = 1024;
 const mb = 1024 * kb;
@@ -50,7 +52,7 @@ const maxInFlightOfWebhook = 100;
 /** Limit of the requests whose sender is not verified yet, because their body has not arrived. */
 const maxUnproved = 500;
 
-/** Registers `POST /webhooks/w/{uid}[/{token}]`. */
+/** Registers `POST /webhooks/w/{uid}[/{token}]`, and the endpoint of GitHub Apps. */
 export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
   const provedBodies = makeBodyBudget(provedRoom);
   const unprovedBodies = makeBodyBudget(unprovedRoom);
@@ -160,6 +162,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
     }
   };
   const handler = async () => Promise.reject(new Error('the ingress answers before the handler'));
+  registerGithubIngress(app, deps, { ...deps, api: deps.githubApi, submit: deps, write });
   app.post('/webhooks/w/:uid', { onRequest }, handler);
   app.post('/webhooks/w/:uid/:token', { onRequest }, handler);
 }
@@ -206,48 +209,4 @@ function refusalOf(outcome: Refused): Refusal {
     case 'too_slow':
       return refuse('invalid_request', { status: 408, detail: 'The body came too slowly.' });
   }
-}
-
-/** A request whose sender is not verified yet because its body has not arrived. */
-interface Unproved {
-  readonly uid: string;
-  /** Closes the connection. */
-  readonly cut: () => void;
-}
-
-/** Limits the requests of unverified senders: above the limit, each new request closes the oldest request. */
-interface UnprovedSenders {
-  /**
-   * Adds a request to a webhook. If there are too many requests, closes the oldest request of all webhooks. Returns the function that
-   * removes the request.
-   */
-  add(uid: string, cut: () => void): () => void;
-  /** Closes the oldest request; with `uid`, the oldest of this webhook. Returns false if there is no such request. */
-  cutOldest(uid?: string): boolean;
-}
-
-/**
- * Creates the list of a process. A body that arrives at network speed is read within moments, so the oldest requests are deliberately slow.
- * If new requests were refused instead, slow senders would lock out all others.
- */
-function listUnprovedSenders(max: number): UnprovedSenders {
-  const senders = new Set<Unproved>();
-  const cutOldest = (uid?: string): boolean => {
-    for (const sender of senders) {
-      if (uid !== undefined && sender.uid !== uid) continue;
-      senders.delete(sender);
-      sender.cut();
-      return true;
-    }
-    return false;
-  };
-  return {
-    add: (uid, cut) => {
-      if (senders.size >= max) cutOldest();
-      const sender = { uid, cut };
-      senders.add(sender);
-      return () => void senders.delete(sender);
-    },
-    cutOldest,
-  };
 }

@@ -30,15 +30,19 @@ describe('a create', () => {
   });
 
   test('gets the names of other unknown members in X-Ignored-Fields, and unknown members of its configuration are stored', async () => {
-    const config = { harness: { colour: 'red' }, runner_id: 'r', mcp_servers: { a: { command: 'x', type: 'stdio' } } };
+    const config = {
+      harness: { colour: 'red' },
+      newer_member: 'r',
+      mcp_servers: { a: { command: 'x', type: 'stdio' } },
+    };
     const made = await create({ prompt: 'a', 'é "q"': 1, config });
     expect(made.status).toBe(200);
     expect(made.headers.get('x-ignored-fields')).toBe(
-      '%"%c3%a9%20%22q%22", "config.harness.colour", "config.runner_id", "config.mcp_servers.a.type"',
+      '%"%c3%a9%20%22q%22", "config.harness.colour", "config.newer_member", "config.mcp_servers.a.type"',
     );
     expect(made.headers.get('preference-applied')).toBeNull();
     const run = await service.request('GET', `/agent/runs/${made.body.run_id}`);
-    expect(run.body).toMatchObject({ agent_config: { runner_id: 'r' } });
+    expect(run.body).toMatchObject({ agent_config: { newer_member: 'r' } });
     expect(run.headers.get('x-ignored-fields')).toBeNull();
   });
 

@@ -44,8 +44,8 @@ function faultOf({ path, belongsIn, known }: IgnoredMember): Fault {
 
 /**
  * Returns the function that checks the names of a request's query and body. The function returns a fault for each misspelt name, and with
- * `Prefer: handling=strict` also for each unknown name. Without that preference, it lists the unknown names in the header
- * `X-Ignored-Fields` of the answer.
+ * `Prefer: handling=strict` also for each unknown name. It lists the members without effect in the header `X-Ignored-Fields` of the
+ * answer, and without that preference also the unknown names.
  */
 export function nameChecker(route: Route): (request: FastifyRequest, reply: FastifyReply) => Fault[] {
   if (!checksNames(route)) return () => [];
@@ -59,11 +59,16 @@ export function nameChecker(route: Route): (request: FastifyRequest, reply: Fast
     ];
     const faults = parts.flatMap(({ misspelt }) => misspelt);
     const ignored = parts.flatMap((part) => part.ignored);
+    const withoutEffect = parts.flatMap((part) => part.withoutEffect);
+    const list = (paths: readonly string[]) => {
+      if (paths.length > 0) reply.header('x-ignored-fields', ignoredFields(paths));
+    };
     if (prefersStrict(request.headers.prefer)) {
       reply.header('preference-applied', 'handling=strict');
+      list(withoutEffect);
       return [...faults, ...ignored.map(faultOf)];
     }
-    if (ignored.length > 0) reply.header('x-ignored-fields', ignoredFields(ignored.map(({ path }) => path)));
+    list([...ignored.map(({ path }) => path), ...withoutEffect]);
     return faults;
   };
 }

@@ -1,3 +1,4 @@
+import { asksForSomething } from '@runyard/contract/wire/without-effect';
 import type { Fault } from '../../../platform/fault.ts';
 import type { KnownMembers } from './known-members.ts';
 
@@ -7,6 +8,8 @@ export interface UnknownNames {
   readonly misspelt: readonly Fault[];
   /** All other unknown members. */
   readonly ignored: readonly IgnoredMember[];
+  /** Paths of known members that have no effect on this service. */
+  readonly withoutEffect: readonly string[];
 }
 
 export interface IgnoredMember {
@@ -29,6 +32,7 @@ const maxNoted = 100;
 export function findUnknown(root: KnownMembers, value: unknown): UnknownNames {
   const misspelt: Fault[] = [];
   const ignored: IgnoredMember[] = [];
+  const withoutEffect: string[] = [];
   const path: string[] = [];
   let compared = 0;
 
@@ -51,6 +55,10 @@ export function findUnknown(root: KnownMembers, value: unknown): UnknownNames {
   };
 
   const visit = (known: KnownMembers, given: unknown): void => {
+    if (known.kind === 'no_effect') {
+      if (asksForSomething(given) && withoutEffect.length < maxNoted) withoutEffect.push(path.join('.'));
+      return;
+    }
     if (known.kind === 'free' || typeof given !== 'object' || given === null) return;
     if (known.kind === 'by_member') {
       const branch = known.branches.get((given as Record<string, unknown>)[known.member]);
@@ -69,5 +77,5 @@ export function findUnknown(root: KnownMembers, value: unknown): UnknownNames {
     }
   };
   visit(root, value);
-  return { misspelt, ignored };
+  return { misspelt, ignored, withoutEffect };
 }

@@ -1,11 +1,14 @@
 /** The names that a schema knows at each place, derived from the schema once. */
 
 import { makeSpelling, type Spelling } from '@runyard/contract/wire/spelling';
+import { isWithoutEffect } from '@runyard/contract/wire/without-effect';
 import type { z } from 'zod';
 
 /** The names that the members of a value may have. `free`: a map whose names the caller chooses, or a value without members. */
 export type KnownMembers =
   | { readonly kind: 'free' }
+  /** A member that the service knows, but that has no effect. */
+  | { readonly kind: 'no_effect' }
   | { readonly kind: 'object'; readonly members: ReadonlyMap<string, KnownMembers>; readonly spelling: Spelling }
   | { readonly kind: 'each'; readonly of: KnownMembers }
   | { readonly kind: 'by_member'; readonly member: string; readonly branches: ReadonlyMap<unknown, KnownMembers> };
@@ -61,6 +64,7 @@ function ofUnion({ options = [], discriminator }: Definition): KnownMembers {
 export function knownMembers(schema: z.core.$ZodType): KnownMembers {
   const definition = definitionOf(schema);
   const { innerType, element, valueType, shape = {}, catchall } = definition;
+  if (isWithoutEffect(schema)) return { kind: 'no_effect' };
   switch (definition.type) {
     case 'object': {
       // A catch-all with a type makes the object a map. A catch-all `unknown` only keeps members of newer versions.

@@ -12,6 +12,7 @@ const dist = path.resolve(import.meta.dirname, '../../../../../dashboard/dist');
 /** First segments of the addresses that the dashboard's router knows (`packages/dashboard/src/app/router.tsx`). */
 const screens = [
   'runs',
+  'inbox',
   'needs-answer',
   'schedules',
   'factories',
@@ -54,7 +55,7 @@ async function isBuilding(): Promise<boolean> {
   try {
     return pid > 0 && process.kill(pid, 0);
   } catch (error) {
-    // The process of another user lives too.
+    // EPERM: the process exists and belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM';
   }
 }
@@ -95,9 +96,9 @@ const fixedAnswer = (text: string, cacheControl?: string): Send =>
   );
 
 /**
- * Registers the frame of the dashboard at the addresses of the dashboard's screens, and the files that the frame loads. The frame holds
- * no data. A dashboard that is not built yet is read as soon as it is there. Returns a function that returns the style sheet of the frame;
- * empty if the dashboard is not built.
+ * Registers the frame of the dashboard at the addresses of the dashboard's screens, and the files that the frame loads. The frame holds no
+ * data. If the dashboard is not built yet, its files are read as soon as they exist. Returns a function that returns the style sheet of the
+ * frame; empty if the dashboard is not built.
  */
 export async function registerDashboard(app: FastifyInstance): Promise<() => string> {
   let built = await readBuilt();

@@ -12,6 +12,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
 import { makeFakePullRequestApi } from '../../../../../../test/fakes/pull-request-api.ts';
 import { newSignInCode } from '../../../../test/browser-session.ts';
+import { runWithFreshCheck, startedFreshCheck } from '../../../../test/fresh-checks.ts';
 import { makeOwnThings, type OwnThings } from '../../../../test/own-things.ts';
 import { startTestService, type TestService } from '../../../../test/service.ts';
 
@@ -31,7 +32,10 @@ let commands: Map<RouteName, string>;
 beforeAll(async () => {
   host = await startFakeGitHost({ api: makeFakePullRequestApi().api });
   await host.commit('acme', 'site', { 'README.md': 'a' });
-  service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
+  service = await startTestService({
+    // Names of the domain `.invalid` have no address, so no example sends a request to a provider.
+    env: { RUNYARD_CODE_HOST_URL: host.template, RUNYARD_GOOGLE_BASE_URL: 'https://provider.invalid' },
+  });
   shared = await makeThings();
   commands = commandsOf(service.baseUrl);
   folder = await mkdtemp(path.join(tmpdir(), 'runyard-examples-'));
@@ -86,6 +90,7 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     SESSION_UUID: body.session_id,
     ARTIFACT_UID: own.artifactUid,
     ATTACHMENT_ID: own.attachmentId,
+    FOLLOWUP_ID: own.followupId,
     ENVIRONMENT_UID: own.environmentUid,
     KEY_UID: own.keyUid,
     SCHEDULE_ID: own.scheduleId,
@@ -101,11 +106,16 @@ async function variablesOf(own: OwnThings): Promise<Variables> {
     GUEST_INVITATION_ID: own.guestInvitationId,
     POOL_NAME: own.poolName,
     PRINCIPAL_UID: own.principalUid,
+    PASSKEY_ID: own.passkeyId,
     FACTORY_UID: own.factoryUid,
+    APP_UID: own.appUid,
+    INSTALLATION_UID: own.installationUid,
     TASK_UID: own.taskUid,
     WEBHOOK_UID: own.webhookUid,
     AUTOMATION_UID: own.automationUid,
+    VERSION: '1',
     NAME: 'OWN',
+    PROVIDER: 'google',
   };
 }
 
@@ -161,6 +171,13 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
     await service.request('POST', `/agent/runs/${runId}/cancel`);
     return { RUN_ID: runId };
   },
+  submitResult: async () => {
+    const output_schema = { type: 'object', properties: { severity: { enum: ['low'] } } };
+    return { RUN_TOKEN: (await service.startExecution({ config: { output_schema } })).runToken };
+  },
+  startFreshCheck: async () => ({ RUN_TOKEN: await runWithFreshCheck(service) }),
+  getFreshCheck: () => startedFreshCheck(service),
+  cancelFreshCheck: () => startedFreshCheck(service),
   openPullRequest: async () => {
     await service.request('POST', '/code-hosts', { body: { scope: 'team', kind: 'token', token: 'a' } });
     const github_repos = [{ owner: 'acme', repo: 'site' }];
@@ -170,11 +187,23 @@ const preparations: Partial<Record<RouteName, (own: OwnThings) => Promise<Variab
     const runId = await service.newRun({ config: { environment_id: environment.body.uid } });
     return { RUN_TOKEN: (await service.claimRun(runId)).runToken };
   },
+  getNotification: async ({ runId }) => {
+    const [made] = await service.deps.db.query<{ uid: string }>(
+      "INSERT INTO inbox_items (team_id, kind, run_id) SELECT team_id, 'failed', id FROM runs WHERE id = $1 RETURNING uid",
+      [runId],
+    );
+    return { NOTIFICATION_UID: made?.uid ?? '' };
+  },
   updateSavedView: async () => ({ VIEW_ID: await newView() }),
   deleteSavedView: async () => ({ VIEW_ID: await newView() }),
   readSignInCode: async () => ({ SIGN_IN_CODE: await newSignInCode(service) }),
   createBrowserSession: async () => ({ SIGN_IN_CODE: await newSignInCode(service) }),
   joinTeam: async () => ({ RUNYARD_API_KEY: service.otherKey }),
+  // The examples have only one provider, and the command before this one deletes its key.
+  testModelProvider: async () => {
+    await service.request('PUT', '/model-providers/google', { body: { key: 'a' } });
+    return {};
+  },
   readMemory: async ({ runToken: key }) => {
     await service.request('PUT', '/harness-support/memory?turn=1', { key, raw: 'a' });
     return {};
@@ -202,12 +231,14 @@ const ending: readonly RouteName[] = [
   'finishTask',
   'reportShutdown',
   'deleteArtifact',
+  'deleteModelProvider',
   'deleteEnvironment',
   'deleteSchedule',
   'removeTeamMember',
   'deleteTeamInvitation',
   'accept',
   'acceptTeamInvitation',
+  'deletePasskey',
   'deleteAgentIdentity',
   'deleteAutomation',
   'deleteFactory',
@@ -219,6 +250,8 @@ const ending: readonly RouteName[] = [
   'acceptEnvironmentInvitation',
   'declineEnvironmentInvitation',
   'leaveEnvironment',
+  'deleteGithubApp',
+  'releaseGithubInstallation',
   'deleteWorkerPool',
   'removeWorkerPoolConnector',
 ];
@@ -231,10 +264,20 @@ const ending: readonly RouteName[] = [
 const refused: Partial<Record<RouteName, number>> = {
   endBrowserSession: 404,
   startSignOn: 404,
+  // Needs the answer of an authenticator.
+  createPasskey: 403,
   // Needs a patch that an agent has stored after a turn.
   readStoredChanges: 404,
+  // No turn of the conversation has ended.
+  forkConversation: 409,
   getConversationTranscript: 400,
   downloadConversationScreenshot: 404,
+  // No issue or pull request started the run.
+  answerOnGithub: 403,
+  // GitHub gives the secrets of no App, and has sent nobody back.
+  createGithubApp: 400,
+  convertGithubApp: 400,
+  finishGithubAuthorization: 400,
 };
 
 /** These streams do not end by themselves. */

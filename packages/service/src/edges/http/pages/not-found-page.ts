@@ -6,7 +6,7 @@ import { sendPage } from './send-page.ts';
 const hints = {
   error: {
     title: 'No such error',
-    body: html`<p>No error has this name. <a href="/errors">All errors</a> are in one list.</p>`,
+    body: html`<p>There is no error with this name. See the <a href="/errors">list of all errors</a>.</p>`,
   },
   page: {
     title: 'No such page',

@@ -10,7 +10,10 @@ import { sendNotFound } from './not-found-page.ts';
 import { pageHeaders, sendPage } from './send-page.ts';
 
 /** Registers `/docs`, `/errors`, the dashboard and the files that they load. */
-export async function registerPages(app: FastifyInstance, deps: ServiceDeps): Promise<void> {
+export async function registerPages(
+  app: FastifyInstance,
+  deps: Pick<ServiceDeps, 'settings' | 'baseUrl' | 'log'>,
+): Promise<void> {
   const sendDocs = cachedAnswer(deps.baseUrl, (baseUrl) =>
     docsPage(openApiDocument(baseUrl) as unknown as Parameters<typeof docsPage>[0]),
   );

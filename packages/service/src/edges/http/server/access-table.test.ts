@@ -51,7 +51,9 @@ const makeThings = async (credential: Credential, onlyFor?: Route) => {
   const person = sessionOf[credential] ?? credential;
   const isPerson = ['operator', 'owner', 'administrator', 'member', 'viewer'].includes(person);
   const keyOwner = person === 'viewer' ? viewer : member;
-  const things = await makeOwnThings(service, keyOwner, onlyFor, isPerson ? keys[person] : undefined);
+  // Only the author of a follow-up can change it.
+  const isAuthor = credential === 'agentKey' && onlyFor?.path.includes('{followupId}');
+  const things = await makeOwnThings(service, keyOwner, onlyFor, isPerson || isAuthor ? keys[person] : undefined);
   const { runId, executionId } = things.own;
   if (credential === 'stoppingRunToken') await service.request('POST', `/agent/runs/${runId}/cancel`);
   if (credential === 'endedRunToken')
@@ -74,6 +76,8 @@ const honestRefusals: Readonly<Record<string, number>> = {
   deleteRun: 409,
   interruptRun: 400,
   interruptConversation: 400,
+  // No turn of the conversation has ended.
+  forkConversation: 409,
   getRunConversation: 404,
   getRunMessage: 404,
   getRunTranscript: 404,
@@ -83,12 +87,26 @@ const honestRefusals: Readonly<Record<string, number>> = {
   readMemory: 404,
   readWorkspace: 404,
   readStoredChanges: 404,
+  // The run has no output schema.
+  submitResult: 400,
+  // The run has no checks.
+  startFreshCheck: 400,
+  getFreshCheck: 404,
+  cancelFreshCheck: 404,
   // The run has no environment.
   openPullRequest: 404,
+  // The environment of the run allows no tools for GitHub.
+  answerOnGithub: 403,
   // The service has no identity provider.
   startSignOn: 404,
+  // The body is not the answer of an authenticator.
+  createPasskey: 403,
   // The callers are already members of the team.
   joinTeam: 409,
+  // GitHub gives the secrets of no App, and has sent nobody back.
+  createGithubApp: 400,
+  convertGithubApp: 400,
+  finishGithubAuthorization: 400,
 };
 
 /** Removes things whose number is limited for a team or a person. */
@@ -205,7 +223,9 @@ async function expectDeclared(row: AccessRow, credential: Credential): Promise<v
     expect([status, JSON.parse(text).error_code], asked).toEqual([access, codes[access]]);
     return;
   }
-  const isElsewhere = credential.startsWith('otherTeam') && ['findRunByExternalReference', 'accept'].includes(row.name);
+  const isElsewhere =
+    credential.startsWith('otherTeam') &&
+    ['findRunByExternalReference', 'findFactoryTask', 'accept'].includes(row.name);
   const isNoSession = row.name === 'endBrowserSession' && !sessionOf[credential];
   const isOutsider = credential.startsWith('otherTeam') && row.name === 'joinTeam';
   const honest = isOutsider ? undefined : isElsewhere || isNoSession ? 404 : honestRefusals[row.name];

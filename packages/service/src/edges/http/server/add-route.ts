@@ -30,7 +30,7 @@ declare module 'fastify' {
 /** A hook that throws a 503 while the disk is almost full. */
 export type RefuseWhileFull = () => Promise<void>;
 
-/** Returns a body in which values that nobody may read back are encrypted. `teamId` is absent if the request has no caller. */
+/** Encrypts the values of a body that the API must never return. `teamId` is absent if the request has no caller. */
 export type SealConfig = (teamId: string | undefined, body: unknown) => Promise<unknown>;
 
 type Parsed<S> = S extends z.ZodType ? z.output<S> : undefined;

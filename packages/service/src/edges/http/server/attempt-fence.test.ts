@@ -114,7 +114,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     // Change only the token. A new assignment would first return the execution to the queue, and the wait could end for that reason.
     const token = `ryr_${'x'.repeat(43)}`;
     const given = [first.executionId, hashRunToken(token)];
-    await db.query('UPDATE executions SET token_hash = $2 WHERE id = $1', given);
+    await db.query('UPDATE executions SET token_hash = $2, awaits_followup = true WHERE id = $1', given);
     await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message: 'And this.' } });
     expect((await waiting.answer).status).toBe(401);
     const { body } = await service.request('GET', '/harness-support/inbox', { key: token });

@@ -11,7 +11,10 @@ const { own, requestOf } = await makeOwnThings(service);
 const allRoutes = Object.entries(routes) as [string, Route][];
 const withKey = allRoutes.filter(([, { allow }]) => 'user' in allow && !allow.publicThings);
 // Each team has separate secrets with the same names.
-const withKeyAndId = withKey.filter(([, route]) => route.params && route.path !== routes.putSecret.path);
+// Secrets and providers have names instead of ids.
+const withKeyAndId = withKey.filter(
+  ([, { params, path }]) => params && path !== routes.putSecret.path && !path.startsWith(routes.putModelProvider.path),
+);
 const withCredential = allRoutes.filter(
   ([, { allow }]) => 'run' in allow || ('user' in allow && !allow.publicThings && !allow.keylessBytes),
 );

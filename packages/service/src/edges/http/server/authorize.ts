@@ -7,7 +7,7 @@ import { pausedCopy, type Refusal, refuse } from '../../../platform/serving/refu
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Client, TrustedProxies } from '../../../platform/serving/trusted-proxies.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
-import { stoppingAttempt } from '../../../runs/executions/run-tokens/attempt.ts';
+import { onlyReports, stoppingAttempt } from '../../../runs/executions/run-tokens/attempt.ts';
 import {
   authenticateRunToken,
   identifyRunToken,
@@ -79,7 +79,6 @@ function teamOf(request: FastifyRequest): { readonly uid: string; readonly by: '
 export const clientOf = (request: FastifyRequest): Client =>
   request.server.getDecorator<TrustedProxies>('trustedProxies').clientOf(request.raw);
 
-/** Returns the origin of a request. */
 export function originOf(request: FastifyRequest): RequestOrigin {
   const { 'user-agent': userAgent = null, 'x-oz-api-source': source, traceparent } = request.headers;
   const apiSource = typeof source === 'string' ? { apiSource: source } : {};
@@ -88,7 +87,7 @@ export function originOf(request: FastifyRequest): RequestOrigin {
   return { address, userAgent, requestId: request.id, receivedMs: Date.now(), ...apiSource, ...trace };
 }
 
-/** Throws the refusal for a missing permission. `what` names the action that needs it. */
+/** Throws the refusal for a missing permission. `what` names the action that needs the permission. */
 function requirePermission(permission: Permission, principal: Principal, what: string): void {
   switch (permission.kind) {
     case 'allowed':
@@ -99,6 +98,10 @@ function requirePermission(permission: Permission, principal: Principal, what: s
     }
     case 'wrong_kind': {
       const detail = `Keys of the kind ${principal.kind} may not call this endpoint; use a personal key.`;
+      throw refuse('not_authorized', { detail });
+    }
+    case 'limited': {
+      const detail = `This key is limited to ${permission.to}, so it may not call this endpoint.`;
       throw refuse('not_authorized', { detail });
     }
     case 'sign_in_again': {
@@ -216,7 +219,10 @@ export function makeAuthorizer(
     if (isPaused()) throw pausedCopy();
     request.nameCaller({ team: session.teamId, id: `run ${session.runId}` });
     callers.set(request, { principal: null, session });
-    if (until === 'at_work' && 'phase' in session && session.phase === 'stopping') throw stoppingAttempt();
+    if (until === 'at_work' && 'phase' in session) {
+      if (session.phase === 'stopping') throw stoppingAttempt();
+      if ('onlyReports' in session && session.onlyReports) throw onlyReports();
+    }
   };
 
   return {

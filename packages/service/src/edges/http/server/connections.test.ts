@@ -62,7 +62,7 @@ describe('a slow client', () => {
       socket.destroy();
       return Number(text.toString().split(' ')[1]);
     };
-    // The whole body takes 1,500 ms, which is more than a period; it is no JSON.
+    // The whole body takes 1,500 ms, which is more than a period. The body is not JSON.
     expect(await send(15)).toBe(400);
     expect(await send(8)).toBe(408);
   });

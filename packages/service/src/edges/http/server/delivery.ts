@@ -44,7 +44,8 @@ export function watchDeliveries(app: FastifyInstance, { db, log }: Pick<ServiceD
     raw.once('close', () => {
       const { id } = attempt.answer;
       if (id === null || !raw.writableFinished) return;
-      const onFailed = (err: unknown) => log.warn({ err }, 'cannot note that an answer was sent; a repeat may get it');
+      const onFailed = (err: unknown) =>
+        log.warn({ err }, 'could not record that an answer was sent; a repeated request may get this answer');
       const sent = noteSent(db, id).catch(onFailed);
       const onClosed = () => void sent.then(() => noteClosed(db, id)).catch(onFailed);
       // If the client asked to close the connection after the answer, the close does not show whether the answer arrived.

@@ -22,6 +22,7 @@ const fromMemory = [
   'getFactoryFileSchema',
   'listSignOnProviders',
   'startSignOn',
+  'startPasskeySignIn',
 ];
 const reading = allRoutes.filter(([name]) => !fromMemory.includes(name));
 

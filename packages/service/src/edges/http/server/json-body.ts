@@ -41,7 +41,7 @@ export function parseJsonBodies(
         throw refuse('invalid_request', {
           status: 413,
           detail: keylessBytes
-            ? `The body is too large: without a key it has at most ${keylessBytes} bytes. Send a key, or less.`
+            ? `The body is too large: without a key it has at most ${keylessBytes} bytes. Send a key, or a smaller body.`
             : 'The body is too large.',
         });
       case 'too_slow':

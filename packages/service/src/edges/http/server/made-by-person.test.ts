@@ -35,7 +35,7 @@ test.each(changes)('an agent key cannot $verb $name of a person, but can $verb $
     service.request(method, `${path}/${uid}${suffix}`, { key, ...(method === 'PUT' ? { body } : {}) });
   const ofPerson = await make(service.key);
   const refused = await asked(ofPerson, agentKey);
-  expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('A person made it')]);
+  expect([refused.status, refused.text]).toEqual([403, expect.stringContaining('A person made this')]);
   expect((await asked(await make(agentKey), agentKey)).status).toBe(200);
   expect((await asked(ofPerson, await service.newKey({ role: 'member' }))).status, 'another person').toBe(200);
 });

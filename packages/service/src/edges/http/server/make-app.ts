@@ -14,6 +14,7 @@ import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import { trustProxies } from '../../../platform/serving/trusted-proxies.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import { sealHeaders } from '../../../team/mcp/literal-headers.ts';
+import { githubHostOf } from '../../../triggers/github/hosts.ts';
 import { isWorkerUpgrade } from '../../workers/socket.ts';
 import type { RefuseWhileFull, SealConfig } from './add-route.ts';
 import { type Authorizer, clientOf } from './authorize.ts';
@@ -69,8 +70,11 @@ const noCompiler = () => () => {
 /** If a browser requests an address that does not exist, answers with a page. For other clients, sends nothing and returns false. */
 type ShowNotFound = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
+/** What the app itself needs: its routes get their own parts. */
+type AppParts = Pick<ServiceDeps, 'db' | 'settings' | 'log' | 'metrics' | 'baseUrl' | 'freeSpace' | 'configSeal'>;
+
 /** Makes the server, with its limits and without routes. */
-function makeServer(deps: ServiceDeps, timeouts: ClientTimeouts, showNotFound: ShowNotFound): FastifyInstance {
+function makeServer(deps: AppParts, timeouts: ClientTimeouts, showNotFound: ShowNotFound): FastifyInstance {
   const app: FastifyInstance = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
@@ -131,7 +135,7 @@ interface AppOptions {
  * and answers refusals, exceptions and unknown paths with problem documents.
  */
 export function makeApp(
-  deps: ServiceDeps,
+  deps: AppParts,
   { authorizer, bodies, timeouts, showNotFound = () => false }: AppOptions,
 ): FastifyInstance {
   const app = makeServer(deps, timeouts, showNotFound);
@@ -143,6 +147,7 @@ export function makeApp(
   const { RUNYARD_FILES_URL: filesUrl } = deps.settings;
   app.decorate('trustedProxies', trustProxies(deps.settings.RUNYARD_TRUSTED_PROXIES));
   app.decorate('filesOrigin', filesUrl && new URL(filesUrl).origin);
+  app.decorate('githubOrigin', githubHostOf(deps.settings)?.web);
   app.decorate('authorizer', authorizer);
   app.decorate('refuseWhileFull', refuseWhileFull);
   const sealConfig: SealConfig = async (teamId, body) =>
@@ -189,7 +194,7 @@ function refuseByHeaders({ raw }: FastifyRequest): void {
   if (expect !== undefined && !/^100-continue$/i.test(expect.trim()))
     throw refuse('invalid_request', {
       status: 417,
-      detail: 'The only expectation that can be met is 100-continue.',
+      detail: 'The header Expect may only have the value 100-continue.',
       headers: { connection: 'close' },
     });
 }
@@ -271,7 +276,7 @@ function collectMethods(app: FastifyInstance): KnownMethods {
       const allowed = fitting.filter((each) => each.parameters === fewest).flatMap(({ methods }) => [...methods]);
       if (allowed.length === 0) return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
       const allow = [...new Set(allowed)].join(', ');
-      const detail = `${method} is not a method of this path. It has ${allow}.`;
+      const detail = `This path does not accept ${method}. It accepts ${allow}.`;
       return refuse('invalid_request', { status: 405, detail, headers: { allow } });
     },
   };

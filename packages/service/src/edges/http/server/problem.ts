@@ -84,7 +84,7 @@ const unavailableDetails: Readonly<Record<UnavailableReason, string>> = {
 };
 
 const madeByPerson =
-  'A person made it, so agent keys do not change or delete it. Let a person do that, or create one of your own and name it.';
+  'A person made this object, so an agent key cannot change or delete it. Ask a person to do that, or create and use your own object.';
 
 interface HttpError {
   readonly code?: unknown;
@@ -111,7 +111,7 @@ export function refusalOf(error: unknown): Refusal | null {
       });
     case 'FST_ERR_BAD_URL':
       return refuse('invalid_request', { detail: 'The path is not a valid URL path.' });
-    // No id is that long.
+    // No object has an id of this length.
     case 'FST_ERR_MAX_PARAM_LENGTH':
       return refuse('resource_not_found', { detail: 'There is nothing at this path.' });
     default:

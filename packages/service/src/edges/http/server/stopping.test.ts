@@ -68,10 +68,11 @@ test('a follow-up that a stopping agent reports as taken still waits for the nex
   const send = (events: object[]) =>
     service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
   await send([{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }]);
-  await service.request('POST', `/agent/runs/${runId}/followups`, { body: { message: 'And this.' } });
-  const inbox = await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', { key: runToken });
+  const { body } = await service.request<{ followup_id: string }>('POST', `/agent/runs/${runId}/followups`, {
+    body: { message: 'And this.' },
+  });
   await service.request('POST', `/agent/runs/${runId}/cancel`);
-  const taken = { seq: 2, occurred_at: at, type: 'follow_up_taken', follow_up_id: inbox.body.items[0]?.id };
+  const taken = { seq: 2, occurred_at: at, type: 'follow_up_taken', follow_up_id: body.followup_id };
   expect((await send([taken])).body).toEqual({ acknowledged: 2 });
   const rows = await db.query('SELECT execution_id FROM followups WHERE run_id = $1', [runId]);
   expect(rows).toEqual([{ execution_id: null }]);

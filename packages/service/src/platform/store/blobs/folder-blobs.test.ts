@@ -11,7 +11,7 @@ import { describeBlobStore } from '../../../../test/blob-store.ts';
 import { collectMeasurements } from '../../../../test/metrics.ts';
 import type { BlobStore } from './blobs.ts';
 import { openFolderBlobs } from './folder-blobs.ts';
-import { measuredBlobs } from './measured-blobs.ts';
+import { guardBlobs } from './guarded-blobs.ts';
 
 let folder: string;
 let blobs: BlobStore;
@@ -40,7 +40,7 @@ test('a blob folder stores no part of a body that is too large or incomplete, or
 
 test('the measured blob folder counts each operation by its result, and the stored bytes', async () => {
   const measured = collectMeasurements();
-  const store = measuredBlobs(blobs);
+  const store = guardBlobs(blobs, {});
   await store.put('k', Readable.from([Buffer.alloc(7)]), limits);
   await store.put('large', Readable.from([Buffer.alloc(2000)]), limits);
   await expect(store.put('cut', brokenBody(), limits)).rejects.toThrow('connection lost');

@@ -22,7 +22,6 @@ export async function createBlobMarker(blobs: BlobStore, id: string): Promise<st
   return (await readBlobMarker(blobs)) ?? id;
 }
 
-/** Replaces the marker. */
 export async function replaceBlobMarker(blobs: BlobStore, id: string): Promise<void> {
   await blobs.put(markerKey, bytesOf(id), { maxBytes: 100 });
 }

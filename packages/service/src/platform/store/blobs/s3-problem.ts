@@ -101,5 +101,5 @@ function faultOfAll(error: unknown, where: string): BlobsProblem | undefined {
   return undefined;
 }
 
-/** Thrown by a request whose answer is not the object that was written. */
+/** Thrown if the bucket returns another object than the one that was written. */
 export class ProbeMismatch extends Error {}

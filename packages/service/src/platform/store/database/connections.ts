@@ -164,7 +164,8 @@ const valueTypes: pg.CustomTypesConfig = {
 
 function parseInt8(text: string): number {
   const value = Number(text);
-  if (!Number.isSafeInteger(value)) throw new RangeError(`bigint ${text} is beyond what a number holds exactly`);
+  if (!Number.isSafeInteger(value))
+    throw new RangeError(`bigint ${text} is too large to be stored exactly as a number`);
   return value;
 }
 

@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { bytesArray } from './bytes-array.ts';
 import { acquireFrom, makePool } from './connections.ts';
-import { openDatabase } from './database.ts';
 import { silentLog } from './log.ts';
+import { openDatabase } from './open-database.ts';
 import { plannedByValues } from './planned-by-values.ts';
 
 let database: TestDatabase;

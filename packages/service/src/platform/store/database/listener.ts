@@ -58,7 +58,7 @@ export function makeListener(config: DatabaseConfig): Listener {
     const client = new pg.Client({ ...clientConfig(config), query_timeout: checkTimeoutMs });
     client.on('error', (error) => config.log.debug({ error: error.message }, 'the listening connection was lost'));
     client.on('notification', ({ channel, payload = '', processId }) => {
-      // This process already has its own notices.
+      // This process handles its own notices when it sends them.
       if (processId !== processIdOf(client)) pass(channel, payload);
     });
     try {

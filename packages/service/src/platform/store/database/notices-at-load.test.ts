@@ -4,8 +4,8 @@ import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { startEmbeddedPostgres } from '../embedded/start.ts';
-import { openDatabase } from './database.ts';
 import { silentLog } from './log.ts';
+import { openDatabase } from './open-database.ts';
 
 const clients = 32;
 const commitsOfClient = 60;
@@ -53,5 +53,6 @@ test('commits of many clients that notify another process share their writes to 
   await server.stop();
   await rm(dataDir, { recursive: true, force: true });
   expect(waits).toBe(0);
-  expect(perCommit).toBeLessThan(0.15);
+  // 1 with the lock; 0.1 to 0.2 without it, more on a busy machine, which sends fewer commits at once.
+  expect(perCommit).toBeLessThan(0.5);
 }, 60_000);

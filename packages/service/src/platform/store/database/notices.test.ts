@@ -1,9 +1,10 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
-import { type Database, openDatabase } from './database.ts';
+import type { Database } from './database.ts';
 import { silentLog } from './log.ts';
 import { makeNoticeSender } from './notices.ts';
+import { openDatabase } from './open-database.ts';
 
 let database: TestDatabase;
 /** The database as another process uses it. */

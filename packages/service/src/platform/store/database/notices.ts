@@ -26,7 +26,6 @@ export function collectNotices(
   }
 }
 
-/** Returns the channel and the payload of a notice. */
 export function partsOf(notice: string): { readonly channel: string; readonly payload: string } {
   const end = notice.indexOf(' ');
   return { channel: notice.slice(0, end), payload: notice.slice(end + 1) };

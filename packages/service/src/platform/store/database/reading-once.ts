@@ -1,4 +1,5 @@
-import type { Queryable, Statement } from './database.ts';
+import type { Queryable } from './database.ts';
+import type { Statement } from './statement.ts';
 
 /**
  * Returns a `Queryable` that reads in the transaction `tx` and sends equal statements with equal values only once. It sends one

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import type { Statement } from './database.ts';
 import { collectNotices, type NoticeSet } from './notices.ts';
+import type { Statement } from './statement.ts';
 import { asUnavailable } from './unavailable.ts';
 
 /**

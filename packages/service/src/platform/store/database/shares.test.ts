@@ -9,7 +9,7 @@ const key = (team: string | null, id: string): Caller => ({ team, id });
 function flood(connections: number) {
   const shares = makeShares(connections);
   const running: { readonly by: string; readonly end: () => void }[] = [];
-  // Works that still wait would fail in a later test.
+  // End the works that still wait. Otherwise they would fail in a later test.
   onTestFinished(async () => {
     while (running.length > 0) {
       for (const { end } of running.splice(0)) end();

@@ -22,8 +22,8 @@ interface Work {
 const works = new AsyncLocalStorage<Work>();
 
 /**
- * Runs `work` for a caller. Returns two functions: `name` names the caller once it is known, and `end` ends the request. What continues
- * after the end, such as a timer, is work of the service.
+ * Runs `work` for a caller. Returns two functions: `name` names the caller once it is known, and `end` ends the request. Work that
+ * continues after the end, such as a timer, is work of the service.
  */
 export function workFor(caller: Caller, work: (name: (caller: Caller) => void, end: () => void) => void): void {
   const store: Work = { caller, holds: false };
@@ -36,7 +36,7 @@ export function workFor(caller: Caller, work: (name: (caller: Caller) => void, e
   works.run(store, () => work(name, end));
 }
 
-/** Runs `work` for a caller that is known. What continues after its end is work of the service. */
+/** Runs `work` for a caller that is known. Work that continues after its end is work of the service. */
 export async function workOf<T>(caller: Caller, work: () => Promise<T>): Promise<T> {
   const store: Work = { caller, holds: false };
   try {
@@ -56,7 +56,7 @@ export interface Shares {
    * it could otherwise wait for itself.
    */
   hold<T>(work: () => Promise<T>): Promise<T>;
-  /** Number of works that wait. */
+  /** Number of calls of `hold` that wait. */
   readonly waiting: number;
 }
 
@@ -84,8 +84,8 @@ interface Holder {
 
 /**
  * Makes the shares of a pool with `connections` connections. A team uses at most three quarters of them, and one caller at most half. All
- * callers without a key use at most half, and an address a quarter. Of those that wait, the team with the fewest connections is next, and
- * in it the caller with the fewest. So with other teams, the requests of a team wait for one statement of them, and not for all.
+ * callers without a key use at most half, and an address a quarter. Of the waiting teams, the team with the fewest connections is next, and
+ * of its callers the caller with the fewest. So a request waits for one statement of another team, and not for all statements of that team.
  */
 export function makeShares(connections: number): Shares {
   const holders = new Map<string, Holder>();
@@ -123,7 +123,7 @@ export function makeShares(connections: number): Shares {
       }
       const begin = next?.caller.queue.shift();
       if (next === undefined || begin === undefined) return;
-      // Of those with equally many connections, the one that got a connection last is last.
+      // Move the team and the caller to the end: among equals, the one that has waited longest is next.
       holders.delete(next.key);
       holders.set(next.key, next.holder);
       next.holder.callers.delete(next.id);

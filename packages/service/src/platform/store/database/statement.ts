@@ -2,7 +2,14 @@
  * Defines statements and declares their result columns beside the SQL. TypeScript infers the type of a row from the declaration. A
  * test prepares each statement on a migrated database and compares the declared names and types with those of the result.
  */
-import type { Statement } from './database.ts';
+
+/**
+ * A statement with a name of at most 63 characters. The server parses and plans it only once for each connection.
+ */
+export interface Statement {
+  readonly name: string;
+  readonly text: string;
+}
 
 /**
  * A column of a result. `sqlTypes`: its possible SQL types, as `format_type` writes them. `T`: the type of its JavaScript value (see

@@ -59,15 +59,15 @@ test('every statement is valid SQL and returns the columns that the code declare
 const notifies = /\bpg_notify\(\s*'?([^,]*?)'?\s*,/g;
 
 /**
- * A notice inside of a commit makes all transactions of the database that notify wait for each other. Only rare changes of keys and webhooks
- * may do this, because an old key must not be accepted for a second.
+ * A notice inside of a commit makes all transactions of the database that notify wait for each other. Only rare changes of keys, of
+ * webhooks and of model providers may do this, because an old key must not be used for a second.
  */
-test('only changes of keys and webhooks notify inside of their transaction, and all other notices are sent after the commit', async () => {
+test('only changes of keys, webhooks and model providers notify inside of their transaction, and all other notices are sent after the commit', async () => {
   const files = globSync('**/*.ts', { cwd: sources }).filter((file) => !file.endsWith('.test.ts'));
   const texts = files.flatMap((file) => [...readFileSync(path.join(sources, file), 'utf8').matchAll(notifies)]);
   const channels = new Set(texts.map(([, channel = '']) => channel.replace(/[${}]/g, '')));
   // `channel` is the statement that sends notices after commits, and `$1` is always `keysChannel`.
-  expect([...channels].sort()).toEqual(['1', 'channel', 'keysChannel']);
+  expect([...channels].sort()).toEqual(['1', 'channel', 'keysChannel', 'providersChannel']);
   const { rows } = await client.query<{ text: string }>(
     "SELECT prosrc AS text FROM pg_proc WHERE prosrc ~* 'notify' AND pronamespace = current_schema()::regnamespace",
   );

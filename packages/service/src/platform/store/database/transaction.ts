@@ -3,17 +3,10 @@
  * the answer arrives, the process first handles earlier requests, and the server holds the locks of the transaction meanwhile.
  */
 import type pg from 'pg';
-import { afterCommit, type Queryable, type Statement } from './database.ts';
+import { afterCommit, type Queryable, type Transaction } from './database.ts';
 import type { NoticeSet } from './notices.ts';
 import { run, send } from './send.ts';
-
-export interface Transaction extends Queryable {
-  /**
-   * Adds a statement that is sent together with COMMIT, after `work` has ended. If such a statement fails, the transaction is rolled
-   * back and rejects with the error of the statement.
-   */
-  atCommit(statement: Statement, values?: readonly unknown[]): void;
-}
+import type { Statement } from './statement.ts';
 
 const begin = 'BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE';
 

@@ -8,3 +8,6 @@ export const isUuid = (text: string): boolean =>
  */
 export const idAt = (ago: string): string =>
   `(lpad(to_hex((extract(epoch FROM now() - interval '${ago}') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid`;
+
+/** An id that is greater than the ids of all rows. */
+export const greatestUuid = 'ffffffff-ffff-ffff-ffff-ffffffffffff';

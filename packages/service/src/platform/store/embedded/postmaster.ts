@@ -97,7 +97,7 @@ export async function startPostmaster(options: PostmasterOptions): Promise<Postm
   });
   const pid = child.pid;
   if (pid === undefined) throw new Error(`PostgreSQL could not be started: ${await exited}`);
-  // Call this only after the check of `pid`, because a process that could not be started has no streams.
+  // Call this only after the check of `pid`, because a process has no streams if it could not be started.
   const lastLines = forwardLog(child, log);
   keepGuarded(pid, cluster, account, exited, log);
   const postmaster: Postmaster = { pid, exited, stop: () => stopChild(child, exited, log) };

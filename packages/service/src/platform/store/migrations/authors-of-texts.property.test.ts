@@ -1,6 +1,6 @@
 /**
- * Compares the authors of texts with a model, over random edits of random members by random people who accept random revisions. The model
- * says in its own words who wrote which text.
+ * Random people edit random members of a configuration and accept random revisions. The test compares the stored authors of each text with
+ * the authors that a separate model computes.
  */
 import { randomUUIDv7 } from 'node:crypto';
 import fc from 'fast-check';
@@ -53,7 +53,7 @@ const step = fc.record({
   accepts: fc.subarray(people),
 });
 
-/** The words of a configuration by where they are. Name and description are no texts. */
+/** Returns the texts of a configuration by their paths. Name and description do not count as texts. */
 function wordsOf({ docker_image, limits = {}, secrets = [], setup_commands }: Config): Map<string, unknown> {
   return new Map<string, unknown>([
     ...(docker_image === undefined ? [] : [['docker_image', docker_image] as const]),
@@ -66,7 +66,7 @@ function wordsOf({ docker_image, limits = {}, secrets = [], setup_commands }: Co
   ]);
 }
 
-/** The configuration without what is no text, for a comparison in which the order of entries counts. */
+/** Returns the texts of a configuration as JSON. Two configurations with another order of entries differ. */
 const textsOnly = ({ name: _, description: __, ...texts }: Config = { name: '', setup_commands: [] }): string =>
   JSON.stringify(
     Object.entries(texts)
@@ -85,7 +85,7 @@ interface Written {
 const unaccepted = (sender: string, texts: readonly (Written | undefined)[]): string[] =>
   texts.flatMap((text) => (text === undefined || text.acceptedBy.has(sender) ? [] : [...text.authors]));
 
-/** The list or map of an entry; undefined for a member of the configuration itself. */
+/** Returns the path of the list or map that contains an entry; undefined for a member of the configuration itself. */
 const holderOf = (at: string): string | undefined => (at.includes('/') ? at.slice(0, at.lastIndexOf('/')) : undefined);
 
 function modelAfter(before: ReadonlyMap<string, Written>, sender: string, after: Config): Map<string, Written> {
@@ -97,7 +97,7 @@ function modelAfter(before: ReadonlyMap<string, Written>, sender: string, after:
     [...words].map(([at, text]): [string, Written] => {
       const earlier = before.get(at);
       if (earlier && earlier.value === text) return [at, earlier];
-      // A new entry may be an entry of the same list that is gone, in a changed form.
+      // A new entry may be the changed form of a removed entry of the same list.
       let holder = holderOf(at);
       while (holder !== undefined && !isAll(holder, before)) holder = holderOf(holder);
       const replaced = earlier
@@ -114,7 +114,7 @@ function modelAfter(before: ReadonlyMap<string, Written>, sender: string, after:
   );
 }
 
-/** Converts a key of `content_revisions.texts` to the form of the model; a hash stands for the entry whose name it is. */
+/** Converts a key of `content_revisions.texts` to the form of the model. A key may contain the hash of an entry instead of the entry. */
 function placeOf(key: string, { setup_commands }: Config, hashes: ReadonlyMap<string, string>): string {
   const path = JSON.parse(key) as string[];
   const [first, last] = [path[0], path.at(-1) ?? ''];

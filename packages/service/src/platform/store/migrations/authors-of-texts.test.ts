@@ -1,9 +1,12 @@
-/** The upgrade to authors of texts: it finds who wrote each text from the revisions that are stored, and changes no executor. */
+/**
+ * Tests the migration to authors of texts. The migration finds the author of each text in the stored revisions, and changes no executor.
+ */
 import { randomUUIDv7 } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createEmptyDatabase } from '../../../../test/database.ts';
-import { type Database, openDatabase } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
+import { openDatabase } from '../database/open-database.ts';
 import { migrateDatabase } from './migrate.ts';
 
 let empty: Awaited<ReturnType<typeof createEmptyDatabase>>;

@@ -6,8 +6,9 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
-import { type Database, openDatabase } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
+import { openDatabase } from '../database/open-database.ts';
 import { baselineOf, migrateDatabase, migrationsFolder, readMigrations } from './migrate.ts';
 
 let folder: string;
@@ -157,7 +158,7 @@ test('three processes that migrate 30 times at the same time apply each migratio
   await write('9998_slow.sql', 'CREATE TABLE slow AS SELECT pg_sleep(0.2)::text;');
   await write('9999_last.sql', 'CREATE TABLE last (a int);');
   const program = `
-    import { openDatabase } from ${JSON.stringify(path.join(import.meta.dirname, '../database/database.ts'))};
+    import { openDatabase } from ${JSON.stringify(path.join(import.meta.dirname, '../database/open-database.ts'))};
     import { migrateDatabase } from ${JSON.stringify(path.join(import.meta.dirname, 'migrate.ts'))};
     import { silentLog } from ${JSON.stringify(path.join(import.meta.dirname, '../database/log.ts'))};
     const address = { connectionString: process.env.URL };

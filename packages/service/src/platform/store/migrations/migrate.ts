@@ -282,7 +282,7 @@ function nextToApply(applied: readonly AppliedMigration[], migrations: readonly 
     }
     if (known.name !== done.name)
       throw new Error(
-        `The database has the migration ${done.name} where this Runyard has ${known.name}: it is of another line of versions, which this Runyard cannot bring up to date. Start the Runyard that made it, or start this one with a new data folder or database.`,
+        `The database has the migration ${done.name} where this Runyard has ${known.name}: another line of versions made it, and this Runyard cannot upgrade it. Start the Runyard that made it, or start this one with a new data folder or database.`,
       );
     if (known.checksum !== done.checksum) {
       throw new Error(

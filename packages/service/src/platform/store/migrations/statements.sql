@@ -104,11 +104,12 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.blocked', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'FAILED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM numbered r
+    FROM numbered r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.blocked' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
     SELECT id AS runyard_runs, (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries FROM numbered;
 
@@ -195,6 +196,9 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
     WHERE o.ended_at < clock_timestamp() - interval '30 seconds'
     RETURNING provider;
 
+-- begin_turn_with_followup
+UPDATE executions SET awaits_followup = false WHERE id = $1 AND awaits_followup;
+
 -- block_debug_turn
     UPDATE executions e SET phase = 'idle', finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
       debug_request = $2::jsonb, idle_until = clock_timestamp() + make_interval(secs => ($3)::float8)
@@ -209,8 +213,10 @@ SELECT gin_clean_pending_list('run_search_parts') AS pages;
       AND due_at > greatest(clock_timestamp(), claimed_at + interval '5 seconds');
 
 -- cancel_stage_of_task
-    UPDATE factory_tasks SET stage = 'CANCELLED', stage_at = clock_timestamp(), updated_at = clock_timestamp()
-    WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING title;
+    WITH before AS (
+      SELECT uid, stage FROM factory_tasks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 FOR NO KEY UPDATE)
+    UPDATE factory_tasks t SET stage = 'CANCELLED', stage_at = clock_timestamp(), updated_at = clock_timestamp()
+    FROM before WHERE t.uid = before.uid RETURNING t.title, before.stage, t.stage_at, t.conversation_id;
 
 -- cascade_from_ended_run
 UPDATE runs SET cascade_at = clock_timestamp() WHERE id = $1 AND state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED');
@@ -248,13 +254,15 @@ UPDATE runs SET model_id = $3 WHERE id = $1 AND model_id = $2;
       RETURNING d.*
     )
     SELECT claimed.id, claimed.subscription_id, s.team_id, claimed.event, claimed.data, claimed.occurred_at, claimed.attempts,
-      claimed.round_attempts, s.url, s.sealed_secret,
+      claimed.round_attempts, s.url, s.channel, s.sealed_secret,
       CASE WHEN s.previous_secret_until > now() THEN s.previous_sealed_secret END AS previous_sealed_secret
     FROM claimed JOIN event_subscriptions s ON s.id = claimed.subscription_id;
 
 -- claim_due_schedule
-    SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.cron_schedule, s.timezone, s.anchor_at, s.prompt, s.agent_config, s.agent_uid, s.mode, s.metadata, s.overlap, s.max_live_runs, s.enabled, s.next_run_at, s.last_due_at, s.last_ran_at, s.last_spawn_error, s.spawn_failures, s.creator_kind, s.creator_uid, s.editor_kind, s.editor_uid, s.executor_kind, s.executor_uid, s.revision, s.created_at, s.updated_at, now() AS claimed_at FROM schedules s WHERE s.id = $1 AND s.next_run_at <= now()
-    FOR UPDATE SKIP LOCKED;
+    SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.cron_schedule, s.timezone, s.anchor_at, s.prompt, s.agent_config, s.agent_uid, s.mode, s.metadata, s.overlap, s.max_live_runs, s.enabled, s.next_run_at, s.last_due_at, s.last_ran_at, s.last_spawn_error, s.spawn_failures, s.creator_kind, s.creator_uid, s.editor_kind, s.editor_uid, s.executor_kind, s.executor_uid, s.revision, s.created_at, s.updated_at, now() AS claimed_at, CASE WHEN s.automation_uid IS NULL AND s.user_uid IS NULL THEN ARRAY(
+      SELECT a.uid FROM automations a WHERE a.team_id = s.team_id AND a.enabled AND a.triggers @> '[{"provider": "schedule", "filter": {}}]' AND (a.triggers @> jsonb_build_array(jsonb_build_object('provider', 'schedule', 'filter', jsonb_build_object('schedule_ids', jsonb_build_array(s.id))))
+      OR a.triggers @> jsonb_build_array(jsonb_build_object('provider', 'schedule', 'filter', jsonb_build_object('schedule_ids', jsonb_build_object('in', jsonb_build_array(s.id)))))) ORDER BY a.uid) ELSE '{}' END AS listener_uids FROM schedules s
+    WHERE s.id = $1 AND s.next_run_at <= now() FOR UPDATE SKIP LOCKED;
 
 -- claim_due_schedules
     WITH team AS MATERIALIZED (
@@ -262,7 +270,9 @@ UPDATE runs SET model_id = $3 WHERE id = $1 AND model_id = $2;
         SELECT next_run_at FROM schedules WHERE team_id = t.id AND next_run_at <= now() ORDER BY next_run_at LIMIT 1
       ) first ORDER BY first.next_run_at LIMIT 200
     )
-    SELECT s.*, now() AS claimed_at FROM team CROSS JOIN LATERAL (
+    SELECT s.*, now() AS claimed_at, CASE WHEN s.automation_uid IS NULL AND s.user_uid IS NULL THEN ARRAY(
+      SELECT a.uid FROM automations a WHERE a.team_id = s.team_id AND a.enabled AND a.triggers @> '[{"provider": "schedule", "filter": {}}]' AND (a.triggers @> jsonb_build_array(jsonb_build_object('provider', 'schedule', 'filter', jsonb_build_object('schedule_ids', jsonb_build_array(s.id))))
+      OR a.triggers @> jsonb_build_array(jsonb_build_object('provider', 'schedule', 'filter', jsonb_build_object('schedule_ids', jsonb_build_object('in', jsonb_build_array(s.id)))))) ORDER BY a.uid) ELSE '{}' END AS listener_uids FROM team CROSS JOIN LATERAL (
       SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.cron_schedule, s.timezone, s.anchor_at, s.prompt, s.agent_config, s.agent_uid, s.mode, s.metadata, s.overlap, s.max_live_runs, s.enabled, s.next_run_at, s.last_due_at, s.last_ran_at, s.last_spawn_error, s.spawn_failures, s.creator_kind, s.creator_uid, s.editor_kind, s.editor_uid, s.executor_kind, s.executor_uid, s.revision, s.created_at, s.updated_at FROM schedules s WHERE s.team_id = team.id AND s.next_run_at <= now()
       ORDER BY s.next_run_at LIMIT (SELECT ceil(200.0 / count(*))::int FROM team) FOR UPDATE SKIP LOCKED
     ) s;
@@ -279,17 +289,36 @@ UPDATE runs SET model_id = $3 WHERE id = $1 AND model_id = $2;
     )
     UPDATE factory_sources s SET 
   claim = $1, claimed_at = clock_timestamp(), claimed_until = clock_timestamp() + interval '120 seconds',
-  due_at = clock_timestamp() + s.poll_interval_seconds * (0.9 + 0.2 * random()) * interval '1 second' FROM free WHERE s.factory_uid = free.factory_uid RETURNING s.factory_uid, s.team_id, s.owner, s.repo, s.branch, s.folder, s.poll_interval_seconds, s.set_by_uid, s.set_at, s.due_at, s.checked_at, s.applied_commit, s.last_outcome, s.last_at, s.last_commit, s.last_message, s.last_faults;
+  due_at = clock_timestamp() + s.poll_interval_seconds * (0.9 + 0.2 * random()) * interval '1 second' FROM free WHERE s.factory_uid = free.factory_uid RETURNING s.factory_uid, s.team_id, s.owner, s.repo, s.branch, s.folder, s.poll_interval_seconds, s.variables, s.set_by_uid, s.set_at, s.due_at, s.checked_at, s.applied_commit, s.last_outcome, s.last_at, s.last_commit, s.last_message, s.last_faults;
+
+-- claim_github_apps_to_poll
+    UPDATE github_apps SET polled_at = clock_timestamp() WHERE uid IN (
+      SELECT a.uid FROM github_apps a WHERE a.polled_at < clock_timestamp() - interval '50 seconds'
+        AND EXISTS (SELECT FROM github_installations i WHERE i.app_uid = a.uid)
+      ORDER BY a.polled_at LIMIT 5 FOR UPDATE SKIP LOCKED)
+    RETURNING uid, polled_to;
+
+-- claim_github_words
+    UPDATE github_words w SET attempts = attempts + 1, next_attempt_at = clock_timestamp() + interval '60 seconds'
+    WHERE id IN (
+      SELECT id FROM github_words d WHERE status = 'pending' AND next_attempt_at <= clock_timestamp()
+        AND NOT EXISTS (SELECT FROM github_words e WHERE e.run_id = d.run_id AND e.status = 'pending' AND e.id < d.id)
+      ORDER BY next_attempt_at LIMIT 10 FOR UPDATE SKIP LOCKED)
+    RETURNING w.id, w.place_id, w.run_id, w.comment_kind, w.comment_id, w.github_id, w.user_uid, w.message, w.request_id, w.attempts,
+      extract(epoch FROM clock_timestamp() - w.created_at)::integer AS age_seconds;
 
 -- claim_model_probes
     UPDATE model_outages SET probes = probes + 1, next_probe_at = clock_timestamp() + least(300, 5 * 2 ^ least(probes + 1, 6)) * interval '1 second'
     WHERE ended_at IS NULL AND next_probe_at <= clock_timestamp() AND provider = ANY ($1::text[])
     RETURNING provider, began_at::text AS "beganAt";
 
+-- claim_notice_of_github_place
+UPDATE github_places SET noticed_at = clock_timestamp() WHERE id = $1 AND noticed_at IS NULL RETURNING id;
+
 -- claim_source_of_factory
 UPDATE factory_sources s SET 
   claim = $1, claimed_at = clock_timestamp(), claimed_until = clock_timestamp() + interval '120 seconds',
-  due_at = clock_timestamp() + s.poll_interval_seconds * (0.9 + 0.2 * random()) * interval '1 second' WHERE s.team_id = $2 AND s.factory_uid = $3 AND (s.claimed_until IS NULL OR s.claimed_until <= clock_timestamp()) RETURNING s.factory_uid, s.team_id, s.owner, s.repo, s.branch, s.folder, s.poll_interval_seconds, s.set_by_uid, s.set_at, s.due_at, s.checked_at, s.applied_commit, s.last_outcome, s.last_at, s.last_commit, s.last_message, s.last_faults;
+  due_at = clock_timestamp() + s.poll_interval_seconds * (0.9 + 0.2 * random()) * interval '1 second' WHERE s.team_id = $2 AND s.factory_uid = $3 AND (s.claimed_until IS NULL OR s.claimed_until <= clock_timestamp()) RETURNING s.factory_uid, s.team_id, s.owner, s.repo, s.branch, s.folder, s.poll_interval_seconds, s.variables, s.set_by_uid, s.set_at, s.due_at, s.checked_at, s.applied_commit, s.last_outcome, s.last_at, s.last_commit, s.last_message, s.last_faults;
 
 -- claim_sweep
     INSERT INTO sweeps AS s (name, next_at) VALUES ($1, date_trunc('day', clock_timestamp() - interval '3 hours') + interval '1 day 3 hours')
@@ -322,6 +351,17 @@ SELECT sha256 = $2 AS same FROM prepared_attachments WHERE id = $1;
       next_check_at = CASE WHEN coalesce($2, refresh_token) IS NULL THEN now() + $4 * interval '1 hour'
         ELSE now() + $5 * interval '1 minute' END
     WHERE id = $1;
+
+-- count_automations_of_github_event
+    SELECT count(*) AS count, count(*) FILTER (WHERE jsonb_path_exists(a.triggers, '$[*].filter.associations')) AS of_outsiders
+    FROM automations a WHERE a.team_id = $1 AND a.factory_uid = $2
+      AND EXISTS (SELECT FROM jsonb_array_elements(a.triggers) t WHERE t->>'provider' = 'github' AND t->>'event' = ANY ($3::text[])
+        OR t->>'provider' = 'webhook' AND (t->'filter'->'webhook_ids' ? $4 OR t->'filter'->'webhook_ids'->'in' ? $4));
+
+-- count_automations_that_listen
+    SELECT i.id, count(a.uid) AS count FROM unnest($2::text[]) AS i (id) LEFT JOIN automations a
+      ON a.team_id = $1 AND a.uid IS DISTINCT FROM $3 AND a.triggers @> '[{"provider": "schedule", "filter": {}}]' AND (a.triggers @> jsonb_build_array(jsonb_build_object('provider', 'schedule', 'filter', jsonb_build_object('schedule_ids', jsonb_build_array(i.id))))
+      OR a.triggers @> jsonb_build_array(jsonb_build_object('provider', 'schedule', 'filter', jsonb_build_object('schedule_ids', jsonb_build_object('in', jsonb_build_array(i.id)))))) GROUP BY i.id;
 
 -- count_child_runs
     SELECT p.id, c.total, c.live FROM unnest($1::uuid[]) p(id) CROSS JOIN LATERAL (
@@ -376,6 +416,28 @@ UPDATE runs SET dropped_events = dropped_events + $2, dropped_lines = dropped_li
 -- count_event_subscriptions_of_other_keys
 SELECT count(*) AS count FROM event_subscriptions WHERE vault_key_id <> ALL($1::text[]);
 
+-- count_forks_of_runs
+SELECT count(DISTINCT conversation_id) AS forks FROM forked_runs WHERE run_id = ANY($1::uuid[]);
+
+-- count_fresh_checks_of_open_turn
+    SELECT count(*) AS tries FROM executions e JOIN fresh_checks k ON k.execution_id = e.id AND k.turn > e.finished_turns
+    WHERE e.id = $1 AND k.name = $2;
+
+-- count_github_answers_of_run
+    SELECT count(*) FILTER (WHERE tool = $2 AND asked_at IS NOT NULL) AS used, count(*) AS tried FROM github_comments
+    WHERE answer_of = $1 AND key <> $3;
+
+-- count_github_apps_of_other_keys
+SELECT count(*) AS count FROM github_apps WHERE vault_key_id <> ALL($1::text[]);
+
+-- count_github_comments_of_day
+    SELECT count(*) FILTER (WHERE c.place_id = $1) AS place, count(*) FILTER (WHERE p.repository_id = o.repository_id) AS repository,
+      count(*) AS team
+    FROM github_places o JOIN github_installations oi ON oi.uid = o.installation_uid
+    JOIN github_installations i ON i.team_id = oi.team_id JOIN github_places p ON p.installation_uid = i.uid
+    JOIN github_comments c ON c.place_id = p.id AND c.asked_at > clock_timestamp() - interval '1 day'
+    WHERE o.id = $1;
+
 -- count_image_steps
     SELECT count(*)::int AS count FROM run_events v JOIN executions e ON e.id = $2 AND e.number = v.execution_number
     WHERE v.run_id = $1 AND v.payload->>'kind' = 'image';
@@ -396,6 +458,15 @@ SELECT count(*) AS count FROM event_subscriptions WHERE vault_key_id <> ALL($1::
 -- count_mcp_servers_of_other_keys
 SELECT count(*) AS count FROM mcp_servers WHERE vault_key_id <> ALL($1::text[]);
 
+-- count_model_providers_of_other_keys
+SELECT count(*) AS count FROM model_providers WHERE vault_key_id <> ALL($1::text[]);
+
+-- count_notifications_of_person
+    SELECT count(*)::int AS total, count(*) FILTER (WHERE c.read_at IS NULL)::int AS unread FROM (
+      SELECT o.read_at FROM inbox_recipients o JOIN inbox_items i ON i.uid = o.item_uid
+      WHERE o.user_uid = $4 AND o.team_id = $1 AND o.dismissed_at IS NULL AND i.kind <> 'acceptance' AND ($2::text IS NULL OR i.factory_uid = $2) AND ($3::text[] IS NULL OR i.kind = ANY($3))
+      LIMIT 1000) c;
+
 -- count_prepared_attachments
     SELECT count(*) AS team, count(*) FILTER (WHERE created_by_kind = $2 AND created_by_uid = $3) AS caller
     FROM prepared_attachments WHERE team_id = $1;
@@ -406,6 +477,9 @@ SELECT count(*) AS pull_requests FROM artifacts WHERE run_id = $1 AND artifact_t
 -- count_pushed_branches
     SELECT coalesce(max(number), 0) AS last, count(*) FILTER (WHERE result = 'refused') AS refused
     FROM pushed_branches WHERE run_id = $1;
+
+-- count_recent_github_words
+    SELECT count(*) AS count FROM github_words WHERE run_id = $1 AND created_at > clock_timestamp() - interval '1 hour';
 
 -- count_relatives
     SELECT count(*) AS in_all, count(*) FILTER (WHERE is_live) AS in_tree, count(*) FILTER (WHERE is_live AND c.parent_run_id = $1) AS children
@@ -433,6 +507,15 @@ SELECT count(*) AS count FROM server_secrets WHERE vault_key_id <> ALL($1::text[
 -- count_sign_on_identities_of_other_keys
 SELECT count(*) AS count FROM sign_on_identities WHERE vault_key_id <> ALL($1::text[]);
 
+-- count_starts_of_pull_requests
+    SELECT automation_uid, pull_request_url AS url, pull_request_head AS head, count(*)::integer AS count
+    FROM starts JOIN unnest($1::text[], $2::text[]) AS asked (uid, url) ON automation_uid = asked.uid AND pull_request_url = asked.url
+    WHERE outcome IN ('started', 'waiting') GROUP BY automation_uid, pull_request_url, pull_request_head;
+
+-- count_starts_of_task
+    SELECT automation_uid, count(*)::integer AS count FROM starts
+    WHERE task_move->>'factory_task_uid' = $1 AND automation_uid = ANY ($2::text[]) AND id > (lpad(to_hex((extract(epoch FROM now() - interval '1 hour') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid GROUP BY automation_uid;
+
 -- count_stored_secrets_of_other_keys
 SELECT count(*) AS count FROM stored_secrets WHERE vault_key_id <> ALL($1::text[]);
 
@@ -444,8 +527,12 @@ SELECT count(*) AS count FROM webhooks WHERE vault_key_id <> ALL($1::text[]);
 
 -- define_factory
     UPDATE factories SET name = $3, description = $4, alias = $5, repositories = $6, agent_defaults = $7,
-      updated_at = clock_timestamp()
+      integrations = $8, credential_strategy = $9, updated_at = clock_timestamp()
     WHERE team_id = $1 AND uid = $2 RETURNING alias;
+
+-- delay_github_word
+    UPDATE github_words SET next_attempt_at = clock_timestamp() + make_interval(secs => $3)
+    WHERE id = $1 AND attempts = $2 AND status = 'pending';
 
 -- delete_agent_identity
 DELETE FROM agent_identities WHERE team_id = $1 AND uid = $2 RETURNING name;
@@ -465,20 +552,24 @@ DELETE FROM artifacts WHERE id = $1 AND team_id = $2 RETURNING blob_key AS "blob
 DELETE FROM automations WHERE uid = $1 RETURNING uid;
 
 -- delete_browser_session
-    WITH gone AS (DELETE FROM api_keys k WHERE id = $1 AND (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL) RETURNING id)
+    WITH gone AS (DELETE FROM api_keys k WHERE id = $1 AND (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL OR k.passkey_id IS NOT NULL) RETURNING id)
     SELECT pg_notify('runyard_keys', id::text) FROM gone;
 
 -- delete_browser_sessions
-DELETE FROM api_keys k WHERE (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL);
+DELETE FROM api_keys k WHERE (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL OR k.passkey_id IS NOT NULL);
 
 -- delete_browser_sessions_of_person
     WITH own AS (
-      SELECT k.id, (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL) AS is_session FROM users u JOIN team_members m ON m.user_id = u.id
+      SELECT k.id, (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL OR k.passkey_id IS NOT NULL) AS is_session FROM users u JOIN team_members m ON m.user_id = u.id
         JOIN api_keys k ON k.team_id = m.team_id AND k.user_id = u.id
       WHERE u.uid = $1),
     codes AS (DELETE FROM sign_in_codes WHERE key_id IN (SELECT id FROM own)),
     gone AS (DELETE FROM api_keys WHERE id IN (SELECT id FROM own WHERE is_session) RETURNING id)
     SELECT count(*)::int AS count, pg_notify('runyard_keys', '') FROM gone;
+
+-- delete_channel_subscription
+    WITH gone AS (DELETE FROM event_subscriptions WHERE id = $1 AND channel IS NOT NULL RETURNING id)
+    DELETE FROM event_deliveries d USING gone WHERE d.subscription_id = gone.id;
 
 -- delete_code_host_credential
 DELETE FROM code_host_credentials WHERE id = $1 RETURNING id;
@@ -501,7 +592,7 @@ DELETE FROM environments WHERE team_id = $1 AND uid = $2 RETURNING config, creat
 DELETE FROM event_stream_marks;
 
 -- delete_event_subscription
-    WITH gone AS (DELETE FROM event_subscriptions WHERE team_id = $1 AND id = $2 RETURNING id, name),
+    WITH gone AS (DELETE FROM event_subscriptions WHERE team_id = $1 AND id = $2 AND channel IS NULL RETURNING id, name),
       log AS (DELETE FROM event_deliveries d USING gone WHERE d.subscription_id = gone.id)
     SELECT name FROM gone;
 
@@ -510,6 +601,12 @@ DELETE FROM team_invitations WHERE team_id = $1 AND expires_at <= clock_timestam
 
 -- delete_factory
 DELETE FROM factories WHERE team_id = $1 AND uid = $2 RETURNING name;
+
+-- delete_files_of_followup
+DELETE FROM attachments WHERE followup_id = $1 RETURNING blob_key AS key;
+
+-- delete_github_app
+DELETE FROM github_apps WHERE team_id = $1 AND uid = $2 RETURNING slug;
 
 -- delete_held_actions_of_runs
 DELETE FROM held_actions WHERE run_id = ANY($1::uuid[]);
@@ -528,13 +625,21 @@ DELETE FROM team_invitations WHERE team_id = $1;
     WITH ended AS (DELETE FROM api_keys WHERE team_id = $1 AND user_id = $2 RETURNING *),
     kept AS (
       INSERT INTO ended_members (team_id, user_id, keys)
-      SELECT $1, $2, coalesce(jsonb_agg(to_jsonb(k)) FILTER (WHERE NOT (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL)), '[]') FROM ended k HAVING $3::boolean
+      SELECT $1, $2, coalesce(jsonb_agg(to_jsonb(k)) FILTER (WHERE NOT (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL OR k.passkey_id IS NOT NULL)), '[]') FROM ended k HAVING $3::boolean
       ON CONFLICT (team_id, user_id) DO UPDATE SET ended_at = now(), keys = excluded.keys),
     forgotten AS (DELETE FROM ended_members WHERE team_id = $1 AND user_id = $2 AND NOT $3)
     SELECT count(*)::integer AS keys, pg_notify('runyard_keys', '')::text AS notified FROM ended;
 
 -- delete_mcp_server
 DELETE FROM mcp_servers WHERE team_id = $1 AND id = $2 RETURNING id, name, command, args, url, value_names, created_at, updated_at;
+
+-- delete_model_provider
+    WITH gone AS (DELETE FROM model_providers WHERE name = $1 RETURNING name, base_url, last_four, set_by, set_at)
+    SELECT name, base_url, last_four, set_by, set_at, pg_notify('runyard_model_providers', '')::text AS notified FROM gone;
+
+-- delete_notify_rules
+DELETE FROM notify_rules n WHERE n.team_id = $1 AND (n.schedule_id = $2::uuid OR n.automation_uid = $3::text
+  OR ($2 IS NULL AND $3 IS NULL AND n.schedule_id IS NULL AND n.automation_uid IS NULL));
 
 -- delete_old_audit_entries
     WITH gone AS (
@@ -544,8 +649,8 @@ DELETE FROM mcp_servers WHERE team_id = $1 AND id = $2 RETURNING id, name, comma
     SELECT count(*)::integer AS rows FROM gone;
 
 -- delete_old_browser_sessions
-    DELETE FROM api_keys k WHERE (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL) AND (expires_at <= clock_timestamp()
-      OR id IN (SELECT id FROM api_keys WHERE minted_by = $1 OR signed_on_by = $1
+    DELETE FROM api_keys k WHERE (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL OR k.passkey_id IS NOT NULL) AND (expires_at <= clock_timestamp()
+      OR id IN (SELECT id FROM api_keys WHERE minted_by = $1 OR signed_on_by = $1 OR passkey_id = $1
         ORDER BY created_at DESC, id DESC OFFSET 50));
 
 -- delete_old_changes
@@ -563,6 +668,9 @@ UPDATE run_changes SET content = NULL WHERE run_id = ANY($1::uuid[]) AND content
 -- delete_old_followups
 DELETE FROM followups WHERE run_id = ANY($1::uuid[]) AND execution_id IS NOT NULL;
 
+-- delete_old_results
+DELETE FROM run_results WHERE run_id = ANY($1::uuid[]);
+
 -- delete_old_sign_in_codes
     DELETE FROM sign_in_codes WHERE expires_at <= clock_timestamp()
       OR hash IN (SELECT hash FROM sign_in_codes WHERE key_id = $1 ORDER BY expires_at DESC OFFSET 19);
@@ -578,6 +686,10 @@ DELETE FROM followups WHERE run_id = ANY($1::uuid[]) AND execution_id IS NOT NUL
 
 -- delete_other_schedules_of_automation
 DELETE FROM schedules WHERE automation_uid = $1 AND trigger_name <> ALL ($2::text[]) RETURNING id;
+
+-- delete_passkey
+    WITH gone AS (DELETE FROM passkeys WHERE id = $1 RETURNING id)
+    SELECT pg_notify('runyard_keys', '') FROM gone;
 
 -- delete_prepared_attachments
 DELETE FROM prepared_attachments WHERE id = ANY($1::uuid[]);
@@ -618,6 +730,13 @@ DELETE FROM team_invitations WHERE team_id = $1 AND id = $2 RETURNING role, note
 -- delete_team_member
 DELETE FROM team_members WHERE team_id = $1 AND user_id = $2;
 
+-- delete_titles_of_deleted_conversations
+    DELETE FROM conversation_titles WHERE conversation_id IN (
+      SELECT t.conversation_id FROM conversation_titles t
+      WHERE NOT EXISTS (SELECT FROM runs r WHERE r.conversation_id = t.conversation_id)
+        AND NOT EXISTS (SELECT FROM forked_runs f WHERE f.conversation_id = t.conversation_id) LIMIT 1000)
+    RETURNING 1 AS one;
+
 -- delete_unused_worker_instances
     DELETE FROM worker_instances i
     WHERE NOT EXISTS (SELECT FROM worker_connections c WHERE c.instance_id = i.id)
@@ -629,6 +748,9 @@ DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURN
 -- delete_worker_pool
     WITH gone AS (DELETE FROM worker_pools WHERE team_id = $1 AND name = $2 RETURNING name)
     SELECT name, pg_notify('runyard_keys', '')::text AS notified FROM gone;
+
+-- disable_automation_after_failed_runs
+UPDATE automations SET enabled = false, last_spawn_error = $2 WHERE uid = $1;
 
 -- drop_worker_connection
     WITH gone AS (
@@ -645,6 +767,9 @@ DELETE FROM webhooks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURN
     THEN clock_timestamp() + greatest(make_interval(secs => $2::float8), make_interval(secs => coalesce((SELECT adopt_seconds FROM gone), 0) + 15))
     ELSE least(lease_until, clock_timestamp() + make_interval(secs => ($2)::float8)) END
   WHERE connection_id = $1 AND is_live AND phase IN ('claimed', 'running', 'idle', 'stopping');
+
+-- edit_waiting_followup
+UPDATE followups SET message = $2 WHERE id = $1;
 
 -- end_abandoned
     UPDATE executions e SET phase = 'ended', ended_at = clock_timestamp()
@@ -680,12 +805,34 @@ UPDATE starts SET cancels_previous = false WHERE id = $1 AND cancels_previous RE
 -- end_try_of_held_action
 UPDATE held_actions SET tried_until = clock_timestamp() WHERE id = $1;
 
+-- end_turn_with_result
+    WITH kept AS (
+      INSERT INTO run_results AS x (run_id, final_message) VALUES ($1, $4)
+      ON CONFLICT (run_id) DO UPDATE SET final_message = excluded.final_message,
+        result = CASE WHEN $5 AND x.submitted_execution_id = $2 AND x.submitted_turn = $3 THEN x.submitted END, artifact_id = CASE WHEN $5 AND x.submitted_execution_id = $2 AND x.submitted_turn = $3 THEN x.submitted_artifact_id END,
+        submitted = NULL, submitted_artifact_id = NULL, submitted_execution_id = NULL, submitted_turn = NULL
+      RETURNING x.result IS NOT NULL OR x.artifact_id IS NOT NULL AS has_result
+    )
+    SELECT has_result FROM kept;
+
 -- end_wait_of_run
     
   UPDATE executions SET phase = 'stopping', stop_reason = 'finished', idle_until = NULL, deadline_at = NULL,
     stop_deadline = clock_timestamp() + make_interval(secs => ($2)::float8)
     WHERE run_id = $1 AND phase = 'idle'
     RETURNING run_id AS runyard_agents;
+
+-- enqueue_notice_of_channel
+    INSERT INTO event_deliveries (subscription_id, event, data) VALUES ($1, 'notice', $2)
+    RETURNING id, '' AS runyard_deliveries;
+
+-- enqueue_progress_of_channels
+    INSERT INTO event_deliveries (subscription_id, event, data, next_attempt_at)
+    SELECT s.id, 'notice', jsonb_build_object('run_id', r.id), clock_timestamp() + interval '10 seconds'
+    FROM runs r JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND s.channel IS NOT NULL AND r.metadata @> s.filter_metadata
+    WHERE r.id = $1 AND r.parent_run_id IS NULL AND NOT EXISTS (
+      SELECT FROM event_deliveries d WHERE d.subscription_id = s.id AND d.status = 'pending' AND d.leased_until IS NULL
+        AND d.data->>'run_id' = r.id::text);
 
 -- evict_idle
     WITH held AS MATERIALIZED (
@@ -758,6 +905,17 @@ SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.is_live AND e.ph
     SELECT a.id FROM executions e JOIN runs c ON c.id = e.run_id AND c.current_execution_id = e.id JOIN runs a ON a.id = ANY(c.ancestor_ids)
     WHERE e.id = $1 AND e.wanted_at <= a.cascade_at ORDER BY a.cascade_at LIMIT 1;
 
+-- find_changed_budgets
+SELECT n.id 
+    FROM notify_rules n CROSS JOIN LATERAL (SELECT 
+  coalesce((SELECT b.credits <= 0 FROM team_budgets b WHERE b.team_id = n.team_id), false) AS is_out_of_credits,
+  coalesce((SELECT b.monthly_limit_usd <= coalesce((SELECT s.spent_usd FROM team_spend s WHERE s.team_id = n.team_id
+      AND s.month = date_trunc('month', now() AT TIME ZONE 'UTC')::date), 0)
+    FROM team_budgets b WHERE b.team_id = n.team_id), false) AS is_month_spent,
+  EXISTS (SELECT FROM team_budgets b WHERE b.team_id = n.team_id
+    AND (b.credits IS NOT NULL OR b.monthly_limit_usd IS NOT NULL)) AS is_limited) s
+    WHERE n.schedule_id IS NULL AND n.automation_uid IS NULL AND (s.is_month_spent OR s.is_out_of_credits) <> n.is_told LIMIT 100;
+
 -- find_changed_runs
     SELECT * FROM (
       SELECT w.id, w.readers AS known_readers, w.agent AS known_agent, coalesce(v.readers, 'deleted') AS readers,
@@ -766,6 +924,7 @@ SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.is_live AND e.ph
         SELECT concat_ws(' ', r.event_seq, r.cascade_at, e.phase) AS readers,
           
   concat_ws(' ', e.id, nullif(e.phase IN ('assigned', 'claimed', 'running'), true), e.stop_reason, e.interrupted_turn,
+    CASE WHEN e.awaits_followup THEN 'w' || e.finished_turns END,
     (SELECT 'f' || max(f.position) FROM followups f WHERE f.run_id = r.id),
     (SELECT 'h' || max(h.number) FROM held_actions h WHERE h.run_id = r.id)) AS agent
         FROM runs r JOIN executions e ON e.id = r.current_execution_id WHERE r.id = w.id
@@ -799,8 +958,14 @@ SELECT c.id
         AND (s.enabled OR event = 'ping') LIMIT 1
     ) d LIMIT 1;
 
+-- find_due_github_words
+SELECT FROM github_words WHERE status = 'pending' AND next_attempt_at <= now() LIMIT 1;
+
 -- find_due_model_probes
 SELECT FROM model_outages WHERE ended_at IS NULL AND next_probe_at <= clock_timestamp() LIMIT 1;
+
+-- find_due_retries
+    SELECT run_id FROM run_retries WHERE handled_at IS NULL AND due_at <= clock_timestamp()  ORDER BY run_id LIMIT 50;
 
 -- find_due_schedules
 SELECT FROM schedules WHERE next_run_at <= now() + interval '1500 milliseconds' LIMIT 1;
@@ -810,6 +975,45 @@ SELECT FROM factory_sources s WHERE (s.due_at <= clock_timestamp() OR s.claim IS
 
 -- find_execution_with_transcript
 SELECT id FROM executions WHERE run_id = ANY($1::uuid[]) AND (transcript_bytes > 0 OR transcript_blob IS NOT NULL) LIMIT 1;
+
+-- find_failed_leaves
+    WITH tree AS MATERIALIZED (
+      SELECT c.id, c.parent_run_id, c.state, c.rerun_of, c.retry_of FROM runs c WHERE c.id = $1
+      UNION ALL
+      SELECT c.id, c.parent_run_id, c.state, c.rerun_of, c.retry_of FROM runs root JOIN runs c ON c.facets @> ARRAY[run_facet(root.team_id, 'ancestor=' || root.id)]
+      WHERE root.id = $1 AND NOT EXISTS (SELECT FROM fresh_checks k WHERE k.run_id = c.id)
+    )
+    SELECT t.id FROM tree t WHERE t.state IN ('FAILED', 'ERROR')
+      AND NOT EXISTS (SELECT FROM tree c WHERE c.parent_run_id = t.id)
+      AND NOT EXISTS (SELECT FROM tree c WHERE c.rerun_of = t.id)
+      AND NOT EXISTS (SELECT FROM tree c WHERE c.retry_of = t.id)
+      AND NOT EXISTS (SELECT FROM run_retries p WHERE p.run_id = t.id AND p.handled_at IS NULL)
+      AND NOT EXISTS (SELECT FROM failed_reruns d WHERE d.run_id = t.id)
+    ORDER BY t.id LIMIT 101;
+
+-- find_fresh_check
+SELECT run_id FROM fresh_checks WHERE execution_id = $1 AND turn = $2 AND attempt = $3 AND name = $4;
+
+-- find_github_apps_to_poll
+    SELECT FROM github_apps a WHERE a.polled_at < now() - interval '50 seconds'
+      AND EXISTS (SELECT FROM github_installations i WHERE i.app_uid = a.uid) LIMIT 1;
+
+-- find_github_check_run
+    SELECT c.key FROM github_comments c JOIN github_places p ON p.id = c.place_id
+    WHERE c.key = $1 AND c.comment_id = $2 AND p.installation_uid = $3 AND p.repository_id = $4;
+
+-- find_github_installation
+SELECT i.uid, i.app_uid, i.team_id, i.installation_id::text AS installation_id, i.account_id, i.account_login, i.account_type, i.webhook_uid, i.factory_uid, i.subscription_id, i.is_suspended, i.created_at FROM github_installations i WHERE i.app_uid = $1 AND i.installation_id = $2::bigint;
+
+-- find_github_installation_of_owner
+    SELECT i.uid, i.app_uid, i.team_id, i.installation_id::text AS installation_id, i.account_id, i.account_login, i.account_type, i.webhook_uid, i.factory_uid, i.subscription_id, i.is_suspended, i.created_at FROM github_installations i JOIN github_apps a ON a.uid = i.app_uid
+    WHERE i.team_id = $1 AND a.host = $2 AND lower(i.account_login) = lower($3) AND NOT i.is_suspended ORDER BY i.created_at LIMIT 1;
+
+-- find_github_installation_of_subscription
+SELECT i.uid, i.app_uid, i.team_id, i.installation_id::text AS installation_id, i.account_id, i.account_login, i.account_type, i.webhook_uid, i.factory_uid, i.subscription_id, i.is_suspended, i.created_at FROM github_installations i WHERE i.subscription_id = $1;
+
+-- find_handoff_of_turn
+SELECT id FROM snapshots WHERE execution_id = $1 AND turn = $2 AND is_ready;
 
 -- find_held_by_instances
     SELECT e.id FROM executions e JOIN worker_connections c ON c.id = $1
@@ -842,15 +1046,59 @@ SELECT id FROM executions WHERE run_id = ANY($1::uuid[]) AND (transcript_bytes >
 -- find_identity_as_executor
 SELECT uid FROM agent_identities WHERE team_id = $1 AND uid = $2;
 
+-- find_in_conversation
+    WITH said AS (
+      SELECT seq, event, event->>'type' AS type,
+        CASE event->>'type'
+          WHEN 'text' THEN 'text ' || execution_id || ' ' || (event->>'message_id')
+          WHEN 'action' THEN 'action ' || execution_id || ' ' || (event->>'action_id')
+          WHEN 'action_output' THEN 'action ' || execution_id || ' ' || (event->>'action_id')
+          WHEN 'action_result' THEN 'action ' || execution_id || ' ' || (event->>'action_id')
+          WHEN 'blocked' THEN 'request ' || (event->'request'->>'request_id')
+          WHEN 'decided' THEN 'request ' || (event->>'request_id')
+          ELSE 'event ' || seq END AS item
+      FROM conversation_events
+      WHERE run_id = $1 AND event->>'type' IN ('turn_started', 'text', 'action', 'action_output', 'action_result', 'notice', 'blocked', 'decided')
+    ), messages AS (
+      SELECT min(seq) AS seq, (array_agg(type ORDER BY seq))[1] AS type, min(event->>'occurred_at') AS at,
+        bool_or(type = 'action_result' AND (event->>'state' = 'failed' OR coalesce((event->>'exit_code')::numeric, 0) <> 0)) AS is_failed,
+        left(string_agg(CASE type
+          WHEN 'turn_started' THEN event->>'prompt'
+          WHEN 'text' THEN event->>'text'
+          WHEN 'action' THEN concat_ws(' ', event->>'name', (SELECT string_agg(word #>> '{}', ' ') FROM jsonb_path_query(event->'input', 'strict $.** ? (@.type() == "string")') AS words(word)))
+          WHEN 'action_output' THEN event->>'text'
+          WHEN 'action_result' THEN (SELECT string_agg(word #>> '{}', ' ') FROM jsonb_path_query(event->'output', 'strict $.** ? (@.type() == "string")') AS words(word))
+          WHEN 'notice' THEN concat_ws(' ', event->>'name', (SELECT string_agg(word #>> '{}', ' ') FROM jsonb_path_query(event->'data', 'strict $.** ? (@.type() == "string")') AS words(word)))
+          WHEN 'blocked' THEN concat_ws(' ', event->'request'->>'title', (SELECT string_agg(word #>> '{}', ' ') FROM jsonb_path_query(event->'request'->'action'->'input', 'strict $.** ? (@.type() == "string")') AS words(word)))
+          ELSE event->>'message' END,
+          CASE WHEN type = 'text' OR type = 'action_output' THEN '' ELSE E'\n' END ORDER BY seq), 262144) AS words
+      FROM said GROUP BY item
+    ), found AS (
+      SELECT seq, type, is_failed, at, words, strpos(lower(words), $2) AS place FROM messages
+      WHERE ($3 = 'any' OR $3 = 'turn' AND type = 'turn_started' OR $3 = 'failure' AND is_failed) AND words <> ''
+    ), counted AS (SELECT *, count(*) OVER () AS count FROM found WHERE $2 = '' OR place > 0)
+    SELECT seq, type, coalesce(is_failed, false) AS is_failed, at, count,
+      substr(words, greatest(1, place - 60), 240) AS excerpt
+    FROM counted WHERE seq > $4 ORDER BY seq LIMIT $5;
+
 -- find_lost
     SELECT e.run_id, e.id AS execution_id, e.worker_id, e.agent_seen_at IS NULL AS never_called,
       e.worker_instance IS NULL AND EXISTS (SELECT FROM worker_connections c WHERE c.id = e.connection_id) AS is_silent
     FROM executions e WHERE e.is_live AND e.phase IN ('claimed', 'running', 'idle') AND (e.lease_until < clock_timestamp()
   AND coalesce((SELECT max(seen_at) FROM service_instances), 'infinity') > clock_timestamp() - make_interval(secs => $1::float8)) LIMIT 200;
 
+-- find_members_to_notify
+    SELECT u.uid, m.role FROM team_members m JOIN users u ON u.id = m.user_id WHERE m.team_id = $1 AND u.uid = ANY($2::text[]);
+
+-- find_named_subscriptions
+SELECT id FROM event_subscriptions WHERE team_id = $1 AND id = ANY($2::uuid[]);
+
 -- find_next_composable_transcripts
     SELECT id, transcript_bytes FROM executions
     WHERE lacks_transcript AND id > $1 ORDER BY id LIMIT 20;
+
+-- find_next_due_retries
+    SELECT run_id FROM run_retries WHERE handled_at IS NULL AND due_at <= clock_timestamp() AND run_id > $1 ORDER BY run_id LIMIT 50;
 
 -- find_next_startable_starts
     SELECT w.id, w.automation_uid, w.schedule_id, w.lane
@@ -870,6 +1118,9 @@ SELECT uid FROM agent_identities WHERE team_id = $1 AND uid = $2;
 -- find_next_starts_that_cancel_runs
 SELECT id, automation_uid, schedule_id, lane FROM starts WHERE cancels_previous AND id > $1 ORDER BY id LIMIT 100;
 
+-- find_next_uncounted_failures
+SELECT run_id FROM uncounted_failures WHERE run_id > $1 ORDER BY run_id LIMIT 100;
+
 -- find_old_model_requests
 SELECT FROM open_model_requests WHERE created_at < now() - interval '1 minute' LIMIT 1;
 
@@ -880,10 +1131,11 @@ SELECT FROM executions WHERE is_live AND phase = 'idle' AND idle_until < clock_t
 SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.is_live AND e.phase IN ('claimed', 'running') AND e.deadline_at < clock_timestamp() LIMIT 200;
 
 -- find_parents_with_place_for_child
+    WITH waiting AS MATERIALIZED (SELECT e.id, e.run_id, e.queued_at FROM executions e WHERE e.is_queued AND e.waits_for_place)
     SELECT w.parent_id FROM (
       SELECT r.parent_run_id AS parent_id, min(e.queued_at) AS since
-      FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
-      WHERE e.is_queued AND e.waits_for_place AND r.parent_run_id IS NOT NULL GROUP BY r.parent_run_id
+      FROM waiting e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
+      WHERE r.parent_run_id IS NOT NULL GROUP BY r.parent_run_id
     ) w JOIN run_requests p ON p.run_id = w.parent_id
     WHERE (SELECT count(*) FROM runs c JOIN executions e ON e.id = c.current_execution_id
       WHERE c.parent_run_id = w.parent_id AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AND NOT (e.is_queued AND e.waits_for_place)) < 
@@ -898,8 +1150,28 @@ SELECT e.run_id, e.id AS execution_id FROM executions e WHERE e.is_live AND e.ph
 -- find_people_to_confirm
 SELECT FROM sign_on_identities WHERE next_check_at <= now() LIMIT 1;
 
+-- find_person_of_github_account
+SELECT user_uid FROM github_people WHERE app_uid = $1 AND github_id = $2;
+
+-- find_pull_request_of_run
+    SELECT asked.url, a.run_id FROM unnest($2::text[], $3::text[], $4::text[]) AS asked (url, repository, branch)
+    JOIN artifacts a ON a.team_id = $1 AND a.canonical_url = asked.url AND a.artifact_type = 'PULL_REQUEST' AND a.is_ready
+    JOIN pushed_branches p ON p.run_id = a.run_id
+      AND p.repository = asked.repository AND p.branch = asked.branch AND p.result = 'pushed'
+    ORDER BY a.run_id LIMIT 1;
+
+-- find_pull_request_of_start
+    SELECT s.pull_request_url AS url FROM runs r JOIN starts s ON s.run_id = ANY (r.id || r.ancestor_ids)
+    WHERE r.id = $1 AND s.automation_uid IS NOT NULL AND s.pull_request_url IS NOT NULL LIMIT 1;
+
+-- find_pull_request_opened_for_run
+    SELECT is_opened FROM artifacts WHERE run_id = $1 AND artifact_type = 'PULL_REQUEST' AND canonical_url = $2 AND is_opened LIMIT 1;
+
 -- find_queued_execution
 SELECT FROM executions WHERE is_queued AND available_at <= clock_timestamp() AND NOT waits_for_place LIMIT 1;
+
+-- find_ready_handoff
+SELECT FROM snapshots WHERE id = $1 AND is_ready;
 
 -- find_resting_of_connections
     SELECT id, run_id AS "runId", connection_id AS "connectionId", CASE WHEN phase IN ('idle', 'stopping') THEN phase ELSE 'awaiting' END AS phase,
@@ -948,16 +1220,45 @@ SELECT id, automation_uid, schedule_id, lane FROM starts WHERE cancels_previous 
 -- find_storage_changes
 SELECT team_id FROM storage_changes LIMIT 1;
 
+-- find_task_by_reference
+    SELECT t.uid, t.factory_uid, t.conversation_id, t.run_id, t.title, t.description, CASE WHEN c.is_cancelled THEN 'CANCELLED' ELSE t.stage END AS stage, t.created_at,
+  CASE WHEN c.is_cancelled THEN greatest(t.updated_at, r.ended_at) ELSE t.updated_at END AS updated_at, s.creator_kind AS author_kind, s.creator_uid AS author_uid,
+  s.metadata->>'ticket_source' AS ticket_source, s.metadata->>'ticket_id' AS ticket_id,
+  r.id AS current_id, r.state AS current_state, r.worker_host, r.execution_location, r.source 
+  FROM factory_tasks t
+  LEFT JOIN runs s ON s.id = t.run_id AND s.team_id = t.team_id
+  LEFT JOIN LATERAL (
+    SELECT id, state, ended_at, worker_host, execution_location, source FROM runs
+    WHERE conversation_id = t.conversation_id AND team_id = t.team_id AND ancestor_ids = '{}' ORDER BY created_at DESC, id DESC LIMIT 1
+  ) r ON true
+  CROSS JOIN LATERAL (SELECT r.state = 'CANCELLED' AND r.ended_at > t.stage_at AS is_cancelled) c WHERE t.team_id = $1 AND (
+      t.uid = $2 OR s.metadata->>'ticket_ref' = $2 OR s.metadata->>'ticket_url' = $2 OR s.metadata->>'ticket_id' = $2
+      OR (s.metadata->>'ticket_source') || ':' || (s.metadata->>'ticket_id') = $2
+      OR t.conversation_id = (SELECT (
+      SELECT a.conversation_id FROM runs a WHERE a.id = coalesce(x.ancestor_ids[cardinality(x.ancestor_ids)], x.id)) FROM runs x WHERE x.team_id = $1 AND x.id = $3::uuid)
+      OR t.conversation_id IN (SELECT (
+      SELECT a.conversation_id FROM runs a WHERE a.id = coalesce(x.ancestor_ids[cardinality(x.ancestor_ids)], x.id))
+        FROM runs x JOIN artifacts p ON p.run_id = x.id AND p.artifact_type = 'PULL_REQUEST'
+        WHERE x.team_id = $1 AND x.facets @> ARRAY[run_facet($1, 'artifact_type=PULL_REQUEST')]
+          AND (p.data->>'url' = $2 OR p.data->>'branch' = $2)))
+    ORDER BY t.created_at DESC, t.uid LIMIT 1;
+
 -- find_transcript_run
 SELECT id FROM runs WHERE id = $1;
 
 -- find_transcript_runs_of_conversation
 SELECT id FROM runs WHERE conversation_id = $1 ORDER BY created_at, id;
 
+-- find_uids_without_notification
+SELECT u.uid FROM unnest($1::uuid[]) u (uid) WHERE NOT EXISTS (SELECT FROM inbox_items i WHERE i.uid = u.uid);
+
 -- find_unclaimed
     SELECT r.id AS run_id, e.id AS execution_id, r.assignment_id
     FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
     WHERE e.is_live AND e.phase = 'assigned' AND e.claim_deadline < clock_timestamp() AND r.assignment_id IS NOT NULL LIMIT 200;
+
+-- find_uncounted_failures
+SELECT run_id FROM uncounted_failures ORDER BY run_id LIMIT 100;
 
 -- find_unfinished_cascades
 SELECT id FROM runs WHERE cascade_at IS NOT NULL ORDER BY cascade_at LIMIT 200;
@@ -978,7 +1279,7 @@ SELECT FROM event_deliveries WHERE unsigned_since IS NOT NULL LIMIT 1;
     WHERE e.is_queued AND NOT e.waits_for_place AND e.queued_at < clock_timestamp() - make_interval(hours => t.queue_ttl_hours) LIMIT 200;
 
 -- find_waiting_orphan
-SELECT FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.waits_for_place AND r.parent_run_id IS NULL LIMIT 1;
+SELECT FROM executions e WHERE e.waits_for_place AND (SELECT r.parent_run_id IS NULL FROM runs r WHERE r.id = e.run_id) LIMIT 1;
 
 -- finish_look_at_source
     UPDATE factory_sources SET claim = NULL, claimed_until = NULL, checked_at = clock_timestamp(), found_at = $4,
@@ -1034,6 +1335,18 @@ UPDATE run_events SET xact = '0' WHERE xact > '0' AND xact >= pg_current_xact_id
 -- forget_service_instances
 DELETE FROM service_instances WHERE id = $1 OR seen_at < clock_timestamp() - interval '1 hour';
 
+-- fork_conversation
+    INSERT INTO forked_runs (conversation_id, run_id, up_to)
+    SELECT $3, p.run_id, p.up_to FROM (
+      SELECT f.run_id, f.up_to FROM forked_runs f JOIN runs r ON r.id = f.run_id WHERE f.conversation_id = $2 AND r.team_id = $1
+      UNION ALL
+      SELECT r.id, (SELECT max(v.seq) FROM conversation_events v
+        WHERE v.run_id = r.id AND (r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') OR v.event->>'type' = 'turn_finished'))
+      FROM runs r WHERE r.conversation_id = $2 AND r.team_id = $1
+    ) p
+    WHERE EXISTS (SELECT FROM conversation_events v WHERE v.run_id = p.run_id AND v.seq <= p.up_to AND v.event->>'type' = 'turn_started')
+    RETURNING run_id;
+
 -- give_back_upload_lease
 DELETE FROM upload_leases WHERE name = $1 AND holder = $2;
 
@@ -1069,7 +1382,8 @@ DELETE FROM upload_leases WHERE name = $1 AND holder = $2;
     SELECT id FROM given_up;
 
 -- has_conversation_of_team
-SELECT FROM runs WHERE conversation_id = $1 AND team_id = $2 LIMIT 1;
+    SELECT FROM runs WHERE conversation_id = $1 AND team_id = $2
+    UNION ALL SELECT FROM forked_runs f JOIN runs r ON r.id = f.run_id WHERE f.conversation_id = $1 AND r.team_id = $2 LIMIT 1;
 
 -- has_one_team
 SELECT NOT EXISTS (SELECT FROM teams OFFSET 1) AS is_only;
@@ -1178,8 +1492,8 @@ SELECT (
     FROM jsonb_to_recordset($2::jsonb) AS a(name text, agent_type text, description text, prompt text, config jsonb);
 
 -- insert_artifact
-    INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready, canonical_url)
-    SELECT $1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9
+    INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready, canonical_url, is_opened)
+    SELECT $1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9, $10
     WHERE (SELECT count(*) FROM artifacts WHERE run_id = $3) < 100
       AND ($7::jsonb->'output_of_action' IS NULL OR
         (SELECT count(*) FROM artifacts WHERE run_id = $3 AND data->'output_of_action' IS NOT NULL) < 20)
@@ -1219,6 +1533,10 @@ SELECT (
     INSERT INTO automations AS a (uid, factory_uid, team_id, name, prompt, enabled, triggers, config, overlap, concurrency_key, agent,
       creator_kind, creator_uid, editor_kind, editor_uid, executor_kind, executor_uid)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $12, $13, $14, $15) RETURNING a.uid, a.factory_uid, a.team_id, a.name, a.prompt, a.enabled, a.agent, a.triggers, a.config, a.overlap, a.concurrency_key, a.creator_kind, a.creator_uid, a.editor_kind, a.editor_uid, a.executor_kind, a.executor_uid, a.last_spawn_error, a.spawn_failures, a.revision, a.created_at, a.updated_at;
+
+-- insert_channel_subscription
+    INSERT INTO event_subscriptions (id, team_id, url, channel, events, filter_metadata, vault_key_id, sealed_secret)
+    VALUES ($1, $2, '', $3, $4, $5, $6, $7);
 
 -- insert_client_answer
 INSERT INTO client_answers (id, team_id, principal, request_hash, attempt, response) VALUES ($1, $2, $3, $4, $5, $6);
@@ -1260,13 +1578,38 @@ INSERT INTO server_secrets (name, value, vault_key_id) VALUES ($1, $2, $3) ON CO
 
 -- insert_factory
     INSERT INTO factories (uid, team_id, name, description, alias, repositories, agent_defaults, creator_uid)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING uid, name, description, alias, repositories, agent_defaults, created_at, updated_at;
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8) RETURNING uid, name, description, alias, repositories, agent_defaults, integrations, credential_strategy, created_at, updated_at;
 
 -- insert_followup
     INSERT INTO followups (id, run_id, message, mode, created_by_kind, created_by_uid, decision, request, answers, is_debug, has_other_authors, authors,
       allow_for)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8::jsonb, $8::jsonb->>'request_id', $9, $10, $11, $12)
     RETURNING run_id AS runyard_agents;
+
+-- insert_fresh_check
+    INSERT INTO fresh_checks (run_id, execution_id, turn, attempt, name, snapshot_id, trusted_paths, base_commits)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
+
+-- insert_github_answer
+INSERT INTO github_comments (key, place_id, answer_of, tool) VALUES ($1, $2, $3, $4) ON CONFLICT (key) DO NOTHING;
+
+-- insert_github_app
+    INSERT INTO github_apps AS a (uid, team_id, credential_id, host, app_id, slug, client_id, vault_key_id, sealed_secrets)
+    VALUES ($1, $2, $3, $4, $5::bigint, $6, $7, $8, $9) RETURNING a.uid, a.team_id, a.credential_id, a.host, a.app_id::text AS app_id, a.slug, a.client_id, a.vault_key_id, a.sealed_secrets, a.poll_problem, a.created_at;
+
+-- insert_github_comment
+    INSERT INTO github_comments (key, place_id, run_id, sender_id, is_restricted) VALUES ($1, $2, $3, $4, $5) ON CONFLICT (key) DO NOTHING;
+
+-- insert_github_installation
+    INSERT INTO github_installations AS i (uid, app_uid, team_id, installation_id, account_id, account_login, account_type, webhook_uid,
+      factory_uid, subscription_id, claimed_by)
+    VALUES ($1, $2, $3, $4::bigint, $5, $6, $7, $8, $9, $10, $11)
+    ON CONFLICT (app_uid, installation_id) DO NOTHING RETURNING i.uid, i.app_uid, i.team_id, i.installation_id::text AS installation_id, i.account_id, i.account_login, i.account_type, i.webhook_uid, i.factory_uid, i.subscription_id, i.is_suspended, i.created_at;
+
+-- insert_github_word
+    INSERT INTO github_words (place_id, run_id, comment_kind, comment_id, github_id, user_uid, message, request_id)
+    VALUES ($1, $2::uuid, $3, $4, $5, $6, $7, (SELECT request_id FROM github_comments WHERE key = $2::uuid))
+    ON CONFLICT (place_id, comment_kind, comment_id) DO NOTHING RETURNING id;
 
 -- insert_handoff
     WITH handoff AS (
@@ -1288,10 +1631,17 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
     SELECT $3::uuid, uid, team_id, 'REJECTED_INVALID_JSON', $4, $5 FROM taken RETURNING id, '' AS runyard_webhook_deliveries;
 
 -- insert_key_without_person
-    INSERT INTO api_keys (id, hash, name, team_id, agent_uid, prefix, last_four, expires_at, created_by_uid, kind)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8::interval, $9, $10)
-    RETURNING id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at,
-      (minted_by IS NOT NULL OR signed_on_by IS NOT NULL) AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid;
+    INSERT INTO api_keys (id, hash, name, team_id, agent_uid, prefix, last_four, expires_at, created_by_uid, kind,
+      limited_to)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8::interval, $9, $10, $11)
+    RETURNING id, name, kind, prefix, last_four, agent_uid, limited_to, created_by_uid, created_at, expires_at, last_used_at,
+      (minted_by IS NOT NULL OR signed_on_by IS NOT NULL OR passkey_id IS NOT NULL) AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid;
+
+-- insert_marked_acceptances
+    WITH item AS (
+      INSERT INTO inbox_items (uid, team_id, kind) SELECT a.uid, $1, 'acceptance' FROM unnest($2::uuid[]) a (uid)
+      ON CONFLICT DO NOTHING RETURNING uid)
+    INSERT INTO inbox_recipients (item_uid, user_uid, team_id) SELECT uid, $3, $1 FROM item;
 
 -- insert_mcp_server
     INSERT INTO mcp_servers (id, team_id, name, command, args, url, value_names, vault_key_id, sealed_values, editor_kind, editor_uid,
@@ -1309,6 +1659,18 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
     )
     SELECT EXISTS (SELECT FROM run) AS is_run_there, EXISTS (SELECT FROM request) AS is_new;
 
+-- insert_notify_rules
+INSERT INTO notify_rules (team_id, schedule_id, automation_uid, rules) VALUES ($1, $2, $3, $4);
+
+-- insert_passkey
+    INSERT INTO passkeys AS p (id, user_id, credential_id, public_key, counter, name, transports, is_synced)
+    SELECT $2, u.id, $3, $4, $5, $6, $7::text[], $8 FROM users u WHERE u.uid = $1
+    ON CONFLICT (credential_id) DO NOTHING RETURNING p.id, p.name, p.is_synced, p.created_at, p.last_used_at;
+
+-- insert_passkey_use
+    INSERT INTO passkey_uses (hash, expires_at) VALUES ($1, now() + interval '10 minutes')
+    ON CONFLICT DO NOTHING RETURNING hash::text AS hash;
+
 -- insert_personal_clones
     INSERT INTO personal_clones (run_id, owner, repo)
     SELECT $1, lower(o), lower(p) FROM unnest($2::text[], $3::text[]) AS r (o, p) ON CONFLICT DO NOTHING;
@@ -1319,8 +1681,8 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
       FOR KEY SHARE OF m)
     INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at)
     SELECT $1, $2, 'personal', $3, $4, user_id, $6, $7, now() + $8::interval FROM member
-    RETURNING id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at,
-      (minted_by IS NOT NULL OR signed_on_by IS NOT NULL) AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid;
+    RETURNING id, name, kind, prefix, last_four, agent_uid, limited_to, created_by_uid, created_at, expires_at, last_used_at,
+      (minted_by IS NOT NULL OR signed_on_by IS NOT NULL OR passkey_id IS NOT NULL) AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid;
 
 -- insert_ping
     INSERT INTO event_deliveries (subscription_id, event, data, retry_until)
@@ -1347,18 +1709,18 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
 
 -- insert_run_and_files
     WITH input AS (
-      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean,
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], retry_of uuid, rerun_of uuid, schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, comparison_commits jsonb, checkout jsonb, creation jsonb, waits_for_place boolean,
         answer_id uuid, answer_principal text, answer_hash text, answer jsonb, audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
     ), run AS (
-      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
+      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, retry_of, rerun_of, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, retry_of, rerun_of, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
     ), request AS (
-      INSERT INTO run_requests (run_id, prompt, config, contents, rights) SELECT id, prompt, config, contents, rights FROM input
+      INSERT INTO run_requests (run_id, prompt, config, contents, rights, comparison_commits, checkout) SELECT id, prompt, config, contents, rights, comparison_commits, checkout FROM input
     ), execution AS (
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, waits_for_place, image)
   SELECT r.current_execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), cardinality(r.ancestor_ids), r.waits_for_place,
     coalesce(nullif(btrim(r.config #>> '{runner_config,docker_image}'), ''),
       (SELECT nullif(btrim((
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(r.environment_revision, 1))->>'docker_image'), '') FROM environments n WHERE n.uid = r.environment_id))
   FROM input r
     ), event AS (
@@ -1368,11 +1730,12 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.created', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'QUEUED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM (SELECT *, 1 AS event_seq FROM input) r
+    FROM (SELECT *, 1 AS event_seq FROM input) r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.created' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id
     ), attachment AS (
   INSERT INTO attachments (id, run_id, followup_id, position, file_name, mime_type, size_bytes, sha256, content, blob_key)
@@ -1389,18 +1752,18 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
 
 -- insert_runs_and_answers
     WITH input AS (
-      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean,
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], retry_of uuid, rerun_of uuid, schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, comparison_commits jsonb, checkout jsonb, creation jsonb, waits_for_place boolean,
         answer_id uuid, answer_principal text, answer_hash text, answer jsonb, audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
     ), run AS (
-      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
+      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, retry_of, rerun_of, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, retry_of, rerun_of, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
     ), request AS (
-      INSERT INTO run_requests (run_id, prompt, config, contents, rights) SELECT id, prompt, config, contents, rights FROM input
+      INSERT INTO run_requests (run_id, prompt, config, contents, rights, comparison_commits, checkout) SELECT id, prompt, config, contents, rights, comparison_commits, checkout FROM input
     ), execution AS (
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, waits_for_place, image)
   SELECT r.current_execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), cardinality(r.ancestor_ids), r.waits_for_place,
     coalesce(nullif(btrim(r.config #>> '{runner_config,docker_image}'), ''),
       (SELECT nullif(btrim((
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(r.environment_revision, 1))->>'docker_image'), '') FROM environments n WHERE n.uid = r.environment_id))
   FROM input r
     ), event AS (
@@ -1410,11 +1773,12 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.created', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'QUEUED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM (SELECT *, 1 AS event_seq FROM input) r
+    FROM (SELECT *, 1 AS event_seq FROM input) r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.created' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id
     ), audit AS (
       INSERT INTO audit_entries (id, team_id, actor_kind, actor_uid, action, subject_type, subject_uid, address, user_agent, request_id, key_id)
@@ -1433,18 +1797,18 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
 
 -- insert_runs_and_files
     WITH input AS (
-      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean,
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], retry_of uuid, rerun_of uuid, schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, comparison_commits jsonb, checkout jsonb, creation jsonb, waits_for_place boolean,
         answer_id uuid, answer_principal text, answer_hash text, answer jsonb, audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
     ), run AS (
-      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
+      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, retry_of, rerun_of, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, retry_of, rerun_of, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
     ), request AS (
-      INSERT INTO run_requests (run_id, prompt, config, contents, rights) SELECT id, prompt, config, contents, rights FROM input
+      INSERT INTO run_requests (run_id, prompt, config, contents, rights, comparison_commits, checkout) SELECT id, prompt, config, contents, rights, comparison_commits, checkout FROM input
     ), execution AS (
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, waits_for_place, image)
   SELECT r.current_execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), cardinality(r.ancestor_ids), r.waits_for_place,
     coalesce(nullif(btrim(r.config #>> '{runner_config,docker_image}'), ''),
       (SELECT nullif(btrim((
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(r.environment_revision, 1))->>'docker_image'), '') FROM environments n WHERE n.uid = r.environment_id))
   FROM input r
     ), event AS (
@@ -1454,11 +1818,12 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.created', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'QUEUED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM (SELECT *, 1 AS event_seq FROM input) r
+    FROM (SELECT *, 1 AS event_seq FROM input) r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.created' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id
     ), attachment AS (
   INSERT INTO attachments (id, run_id, followup_id, position, file_name, mime_type, size_bytes, sha256, content, blob_key)
@@ -1471,18 +1836,18 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
 
 -- insert_runs_and_starts_of_deliveries
     WITH input AS (
-      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, creation jsonb, waits_for_place boolean,
+      SELECT * FROM jsonb_to_recordset($1::jsonb) AS i(id uuid, team_id uuid, title text, name text, model_id text, harness text, environment_id text, environment_revision integer, skill_spec text, worker_host text, source text, mode text, creator_kind text, creator_uid text, executor_kind text, executor_uid text, parent_run_id uuid, ancestor_ids uuid[], retry_of uuid, rerun_of uuid, schedule_id uuid, schedule_name text, schedule_cron text, metadata jsonb, conversation_id uuid, current_execution_id uuid, is_of_factory boolean, prompt text, config jsonb, contents jsonb, rights jsonb, comparison_commits jsonb, checkout jsonb, creation jsonb, waits_for_place boolean,
         answer_id uuid, answer_principal text, answer_hash text, answer jsonb, audit_id uuid, audit_key_id uuid, audit_address text, audit_user_agent text, audit_request_id text)
     ), run AS (
-      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
+      INSERT INTO runs (id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, retry_of, rerun_of, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, state) SELECT id, team_id, title, name, model_id, harness, environment_id, environment_revision, skill_spec, worker_host, source, mode, creator_kind, creator_uid, executor_kind, executor_uid, parent_run_id, ancestor_ids, retry_of, rerun_of, schedule_id, schedule_name, schedule_cron, metadata, conversation_id, current_execution_id, is_of_factory, 'QUEUED' FROM input
     ), request AS (
-      INSERT INTO run_requests (run_id, prompt, config, contents, rights) SELECT id, prompt, config, contents, rights FROM input
+      INSERT INTO run_requests (run_id, prompt, config, contents, rights, comparison_commits, checkout) SELECT id, prompt, config, contents, rights, comparison_commits, checkout FROM input
     ), execution AS (
   INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth, waits_for_place, image)
   SELECT r.current_execution_id, r.id, r.team_id, 1, 'queued', coalesce(r.worker_host, ''), cardinality(r.ancestor_ids), r.waits_for_place,
     coalesce(nullif(btrim(r.config #>> '{runner_config,docker_image}'), ''),
       (SELECT nullif(btrim((
-  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN r.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(r.environment_revision, 1))->>'docker_image'), '') FROM environments n WHERE n.uid = r.environment_id))
   FROM input r
     ), event AS (
@@ -1492,11 +1857,12 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.created', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'QUEUED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM (SELECT *, 1 AS event_seq FROM input) r
+    FROM (SELECT *, 1 AS event_seq FROM input) r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.created' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id
     ), attachment AS (
   INSERT INTO attachments (id, run_id, followup_id, position, file_name, mime_type, size_bytes, sha256, content, blob_key)
@@ -1506,20 +1872,22 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
     JOIN unnest($3::bytea[]) WITH ORDINALITY AS c(content, n) ON c.n = a.n
     ), start AS (
       INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous,
-        undecided)
+        undecided, task_move, pull_request_url, pull_request_head)
       SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
-        coalesce(i.cancels_previous, false), coalesce(i.undecided, false)
+        coalesce(i.cancels_previous, false), coalesce(i.undecided, false), i.task_move, i.pull_request_url,
+        i.pull_request_head
       FROM jsonb_to_recordset($4::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
-        delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean)
+        delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean,
+        task_move jsonb, pull_request_url text, pull_request_head text)
     ), 
     webhook_delivery AS (
       INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, identity, identity_hash, replay_of, runs, outcomes,
-        payload, provider_event, headers, signed_hash, reason)
+        payload, provider_event, headers, signed_hash, reason, sender)
       SELECT i.id, i.webhook_uid, i.team_id, i.label, i.size_bytes, i.identity, decode(i.identity_hash, 'hex'), i.replay_of, i.runs,
-        i.outcomes, p.payload, i.provider_event, i.headers, decode(i.signed_hash, 'hex'), i.reason
+        i.outcomes, p.payload, i.provider_event, i.headers, decode(i.signed_hash, 'hex'), i.reason, i.sender
       FROM jsonb_to_recordset($5::jsonb) AS i(n bigint, id uuid, webhook_uid text, team_id uuid, label text, size_bytes bigint,
           identity text, identity_hash text, replay_of uuid, runs text[], outcomes jsonb, provider_event text, headers jsonb, signed_hash text,
-          reason text)
+          reason text, sender jsonb)
         JOIN unnest($6::bytea[]) WITH ORDINALITY AS p(payload, n) ON p.n = i.n
     ), webhook_budget AS (
       UPDATE webhooks w SET payload_bytes = w.payload_bytes + b.bytes,
@@ -1546,6 +1914,16 @@ INSERT INTO installation (id) VALUES ($1) ON CONFLICT (is_only) DO NOTHING;
 -- insert_secret_of_run
 INSERT INTO run_secrets (id, run_id, name, kind, vault_key_id, sealed_value) VALUES ($1, $2, $3, $4, $5, $6);
 
+-- insert_session_by_passkey
+    INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at, passkey_id)
+    SELECT $2, $3, 'personal', 'Browser session', m.team_id, m.user_id, $4, $5, now() + interval '8 hours', p.id
+    FROM passkeys p JOIN team_members m ON m.user_id = p.user_id JOIN teams t ON t.id = m.team_id
+    WHERE p.id = $1 AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = p.user_id AND i.confirmed_until <= clock_timestamp()) ORDER BY t.number LIMIT 1
+    FOR KEY SHARE OF m
+    RETURNING team_id, expires_at, coalesce(minted_by, signed_on_by, passkey_id) AS made_by,
+      (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid,
+      (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name;
+
 -- insert_sign_in_code
     INSERT INTO sign_in_codes (hash, key_id, team_id, expires_at)
     VALUES ($1, $2, $3, clock_timestamp() + interval '60 seconds') RETURNING expires_at;
@@ -1563,7 +1941,7 @@ INSERT INTO run_secrets (id, run_id, name, kind, vault_key_id, sealed_value) VAL
     FROM sign_on_identities i JOIN team_members m ON m.user_id = i.user_id JOIN teams t ON t.id = m.team_id
     WHERE i.id = $1 ORDER BY t.number LIMIT 1
     FOR KEY SHARE OF m
-    RETURNING team_id, expires_at, coalesce(minted_by, signed_on_by) AS made_by,
+    RETURNING team_id, expires_at, coalesce(minted_by, signed_on_by, passkey_id) AS made_by,
       (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid,
       (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name;
 
@@ -1576,6 +1954,16 @@ INSERT INTO run_secrets (id, run_id, name, kind, vault_key_id, sealed_value) VAL
     WHERE run_skills.blob_key IS NULL
     RETURNING id;
 
+-- insert_starts_of_task_move
+      INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous,
+        undecided, task_move, pull_request_url, pull_request_head)
+      SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
+        coalesce(i.cancels_previous, false), coalesce(i.undecided, false), i.task_move, i.pull_request_url,
+        i.pull_request_head
+      FROM jsonb_to_recordset($1::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
+        delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean,
+        task_move jsonb, pull_request_url text, pull_request_head text);
+
 -- insert_task_of_factory
     INSERT INTO factory_tasks (uid, factory_uid, team_id, conversation_id, run_id, title, description, stage)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8) ON CONFLICT (conversation_id) DO NOTHING RETURNING uid;
@@ -1587,7 +1975,7 @@ INSERT INTO run_secrets (id, run_id, name, kind, vault_key_id, sealed_value) VAL
 
 -- insert_team_invitation
     INSERT INTO team_invitations AS i (id, team_id, hash, role, note, invited_by, expires_at)
-    SELECT $1, $2, $3, $4, $5, u.id, clock_timestamp() + interval '7 days' FROM users u WHERE u.uid = $6
+    SELECT $1, $2, $3, $4, $5, u.id, clock_timestamp() + $7 * interval '1 hour' FROM users u WHERE u.uid = $6
     RETURNING id, role, note, created_at, expires_at;
 
 -- insert_team_member
@@ -1602,6 +1990,11 @@ INSERT INTO team_models (team_id) VALUES ($1) ON CONFLICT (team_id) DO NOTHING;
 -- insert_user
 INSERT INTO users (id, uid, display_name, email) VALUES ($1, $2, $3, $4);
 
+-- insert_version_of_definition
+    WITH old AS (DELETE FROM factory_definition_versions WHERE factory_uid = $1 AND version <= $2::integer - 100)
+    INSERT INTO factory_definition_versions (factory_uid, version, files, file_bytes, variables, applied_by_uid, commit_id, rolled_back_to)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
+
 -- insert_webhook
     INSERT INTO webhooks (uid, factory_uid, team_id, name, auth_mode, signature_scheme, secret_name, delivery_id_header,
       enabled, vault_key_id, sealed_secret, team_secret_id, rules)
@@ -1611,12 +2004,12 @@ INSERT INTO users (id, uid, display_name, email) VALUES ($1, $2, $3, $4);
 WITH 
     webhook_delivery AS (
       INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, identity, identity_hash, replay_of, runs, outcomes,
-        payload, provider_event, headers, signed_hash, reason)
+        payload, provider_event, headers, signed_hash, reason, sender)
       SELECT i.id, i.webhook_uid, i.team_id, i.label, i.size_bytes, i.identity, decode(i.identity_hash, 'hex'), i.replay_of, i.runs,
-        i.outcomes, p.payload, i.provider_event, i.headers, decode(i.signed_hash, 'hex'), i.reason
+        i.outcomes, p.payload, i.provider_event, i.headers, decode(i.signed_hash, 'hex'), i.reason, i.sender
       FROM jsonb_to_recordset($1::jsonb) AS i(n bigint, id uuid, webhook_uid text, team_id uuid, label text, size_bytes bigint,
           identity text, identity_hash text, replay_of uuid, runs text[], outcomes jsonb, provider_event text, headers jsonb, signed_hash text,
-          reason text)
+          reason text, sender jsonb)
         JOIN unnest($2::bytea[]) WITH ORDINALITY AS p(payload, n) ON p.n = i.n
     ), webhook_budget AS (
       UPDATE webhooks w SET payload_bytes = w.payload_bytes + b.bytes,
@@ -1636,9 +2029,9 @@ INSERT INTO worker_instances (id, token_hash, worker_id, team_id) VALUES ($1, $2
     ON CONFLICT DO NOTHING RETURNING name;
 
 -- interrupt_turn
-    UPDATE executions e SET interrupted_turn = e.finished_turns + 1, awaiting_until = NULL FROM runs r
-    WHERE r.id = $1 AND e.id = r.current_execution_id AND r.state IN ('INPROGRESS', 'FAILED') AND e.phase = 'running'
-    RETURNING e.run_id AS runyard_agents;
+    UPDATE executions e SET interrupted_turn = e.finished_turns + 1, awaiting_until = NULL FROM runs r, executions before
+    WHERE r.id = $1 AND e.id = r.current_execution_id AND r.state IN ('INPROGRESS', 'FAILED') AND e.phase = 'running' AND before.id = e.id
+    RETURNING e.id, before.interrupted_turn IS DISTINCT FROM e.interrupted_turn AS is_first, e.run_id AS runyard_agents;
 
 -- is_deletable_run
 SELECT FROM runs r WHERE r.id = $1 AND r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
@@ -1651,6 +2044,9 @@ SELECT
   JOIN runs c ON c.facets @> ARRAY[run_facet(a.team_id, 'ancestor=' || a.id)]
   JOIN executions e ON e.id = c.current_execution_id
   WHERE a.id = $1 AND c.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED') AND e.wanted_at <= a.cascade_at AND c.id = $2;
+
+-- is_run_of_fork
+SELECT FROM runs r WHERE r.id = $1 AND EXISTS (SELECT FROM forked_runs f WHERE f.conversation_id = r.conversation_id);
 
 -- is_turn_in_mode_plan
     SELECT coalesce(
@@ -1714,6 +2110,12 @@ SELECT uid FROM factories WHERE team_id = $1 AND uid = $2 FOR KEY SHARE;
       workspace_is_checkpoint = true, workspace_at = clock_timestamp()
     WHERE id = $1 AND checkpoint = $2 AND workspace_turn <= $3 AND (workspace_turn < $3 OR workspace_is_checkpoint);
 
+-- lease_github_comment
+    UPDATE github_comments c SET leased_until = clock_timestamp() + interval '25 seconds'
+    FROM github_comments before
+    WHERE c.key = $1 AND before.key = c.key AND (c.leased_until IS NULL OR c.leased_until < clock_timestamp())
+    RETURNING c.key, c.place_id, c.run_id, c.comment_id, before.asked_at, c.text_hash, c.is_deleted, c.url, c.leased_until;
+
 -- leave_environment
     WITH gone AS (
       DELETE FROM environment_guests g USING users u WHERE g.environment_uid = $1 AND u.uid = $2 AND g.user_id = u.id
@@ -1724,9 +2126,14 @@ SELECT uid FROM factories WHERE team_id = $1 AND uid = $2 FOR KEY SHARE;
     SELECT e.team_id FROM environments e
     WHERE e.uid IN (SELECT environment_uid FROM gone UNION ALL SELECT environment_uid FROM visited);
 
+-- link_github_account
+    INSERT INTO github_people AS p (app_uid, github_id, user_uid, login) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (app_uid, user_uid) DO UPDATE SET github_id = excluded.github_id, login = excluded.login, linked_at = clock_timestamp()
+    RETURNING github_id;
+
 -- list_api_keys
-SELECT id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at,
-      (minted_by IS NOT NULL OR signed_on_by IS NOT NULL) AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid FROM api_keys k WHERE k.team_id = $1 AND ($2::boolean OR k.user_id = (SELECT id FROM users WHERE uid = $3)) ORDER BY created_at, id;
+SELECT id, name, kind, prefix, last_four, agent_uid, limited_to, created_by_uid, created_at, expires_at, last_used_at,
+      (minted_by IS NOT NULL OR signed_on_by IS NOT NULL OR passkey_id IS NOT NULL) AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid FROM api_keys k WHERE k.team_id = $1 AND ($2::boolean OR k.user_id = (SELECT id FROM users WHERE uid = $3)) ORDER BY created_at, id;
 
 -- list_code_host_credentials
     SELECT c.id, c.kind, c.host, c.owner, c.username, c.app_id, c.installation_id, c.created_at,
@@ -1762,8 +2169,8 @@ SELECT id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at,
   WHERE c.place <= 50 ORDER BY c.worker_id COLLATE "C", c.place;
 
 -- list_keys_made_by
-SELECT id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at,
-      (minted_by IS NOT NULL OR signed_on_by IS NOT NULL) AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid FROM api_keys WHERE team_id = $1 AND kind <> 'personal' AND created_by_uid = $2 ORDER BY created_at, id;
+SELECT id, name, kind, prefix, last_four, agent_uid, limited_to, created_by_uid, created_at, expires_at, last_used_at,
+      (minted_by IS NOT NULL OR signed_on_by IS NOT NULL OR passkey_id IS NOT NULL) AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid FROM api_keys WHERE team_id = $1 AND kind <> 'personal' AND created_by_uid = $2 ORDER BY created_at, id;
 
 -- lock_agent_identity
 SELECT uid, name, description, base_model, environment_id, skills, secrets, config, on_behalf_of_enabled, created_at, updated_at FROM agent_identities WHERE team_id = $1 AND uid = $2 FOR UPDATE;
@@ -1782,6 +2189,10 @@ SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR NO KEY UPDATE;
     SELECT a.uid, a.factory_uid, a.team_id, a.name, a.prompt, a.enabled, a.agent, a.triggers, a.config, a.overlap, a.concurrency_key, a.creator_kind, a.creator_uid, a.editor_kind, a.editor_uid, a.executor_kind, a.executor_uid, a.last_spawn_error, a.spawn_failures, a.revision, a.created_at, a.updated_at FROM automations a WHERE a.team_id = $1 AND a.factory_uid = $2 AND a.uid = $3
     FOR UPDATE;
 
+-- lock_automation_with_failed_run
+    SELECT name, factory_uid, enabled, executor_kind, executor_uid, updated_at FROM automations
+    WHERE uid = $2 AND team_id = $1 FOR NO KEY UPDATE;
+
 -- lock_automation_with_waiting_start
 SELECT a.uid, a.factory_uid, a.team_id, a.name, a.prompt, a.enabled, a.agent, a.triggers, a.config, a.overlap, a.concurrency_key, a.creator_kind, a.creator_uid, a.editor_kind, a.editor_uid, a.executor_kind, a.executor_uid, a.last_spawn_error, a.spawn_failures, a.revision, a.created_at, a.updated_at FROM automations a WHERE a.uid = $1 FOR NO KEY UPDATE SKIP LOCKED;
 
@@ -1790,6 +2201,9 @@ SELECT a.uid, a.factory_uid, a.team_id, a.name, a.prompt, a.enabled, a.agent, a.
 
 -- lock_automations_of_factory
 SELECT uid FROM automations WHERE factory_uid = $1 ORDER BY uid FOR UPDATE;
+
+-- lock_automations_that_listen
+    SELECT a.uid, a.overlap FROM automations a WHERE a.uid = ANY ($1::text[]) ORDER BY a.uid FOR KEY SHARE SKIP LOCKED;
 
 -- lock_cancellable
 SELECT state, current_execution_id, worker_host, execution_location, source FROM runs WHERE id = $1 FOR UPDATE;
@@ -1820,7 +2234,7 @@ SELECT uid FROM environments WHERE team_id = $1 AND uid = $2 FOR UPDATE;
 SELECT config FROM environments WHERE team_id = $1 AND uid = $2 FOR UPDATE;
 
 -- lock_event_subscription
-SELECT id, name, url, events, filter_source, filter_name, filter_metadata, enabled, disabled_reason, disabled_at, failing_since, created_at, updated_at FROM event_subscriptions WHERE team_id = $1 AND id = $2 FOR UPDATE;
+SELECT id, name, url, events, filter_source, filter_name, filter_metadata, enabled, disabled_reason, disabled_at, failing_since, created_at, updated_at FROM event_subscriptions WHERE team_id = $1 AND id = $2 AND channel IS NULL FOR UPDATE;
 
 -- lock_execution_for_followup
 SELECT phase, debug_request FROM executions WHERE id = $1 FOR UPDATE;
@@ -1830,6 +2244,15 @@ SELECT uid FROM factories WHERE team_id = $1 AND uid = $2 FOR UPDATE;
 
 -- lock_free_overlaps_of_automations
 SELECT uid FROM automations WHERE uid = ANY($1::text[]) ORDER BY uid FOR NO KEY UPDATE SKIP LOCKED;
+
+-- lock_github_accounts
+SELECT pg_advisory_xact_lock(hashtextextended('github_people of ' || $1, 0));
+
+-- lock_github_apps
+SELECT pg_advisory_xact_lock(hashtextextended('github_apps of ' || $1, 0));
+
+-- lock_github_installation
+SELECT i.uid, i.app_uid, i.team_id, i.installation_id::text AS installation_id, i.account_id, i.account_login, i.account_type, i.webhook_uid, i.factory_uid, i.subscription_id, i.is_suspended, i.created_at FROM github_installations i WHERE i.team_id = $1 AND i.uid = $2 FOR UPDATE;
 
 -- lock_idempotency_key
 SELECT pg_advisory_xact_lock(hashtextextended($1, 0));
@@ -1842,23 +2265,28 @@ SELECT pg_advisory_xact_lock(hashtextextended($1, 0));
     SELECT id, name, command, args, url, value_names, created_at, updated_at, values_number, value_numbers, vault_key_id, sealed_values
     FROM mcp_servers WHERE team_id = $1 AND id = $2 FOR UPDATE;
 
+-- lock_model_provider
+SELECT name, base_url, last_four, set_by, set_at FROM model_providers WHERE name = $1 FOR UPDATE;
+
 -- lock_old_runs
 SELECT r.id, r.closed_at::text AS "endedAt" FROM runs r WHERE r.has_detail = $4 AND r.closed_at < now() - make_interval(days => $1::int) AND (r.closed_at, r.id) > ($2::timestamptz, $3::uuid) AND r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
   AND r.cascade_at IS NULL
   AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')
-  AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = r.conversation_id
+  AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = ANY(ARRAY(
+      SELECT r.conversation_id UNION ALL SELECT f.conversation_id FROM forked_runs f WHERE f.run_id = r.id))
     AND (later.closed_at IS NULL OR later.closed_at >= now() - make_interval(days => $1::int))) ORDER BY r.closed_at, r.id LIMIT 100 FOR UPDATE OF r SKIP LOCKED;
 
 -- lock_old_runs_with_detail
     SELECT r.id, r.closed_at::text AS "endedAt" FROM runs r WHERE r.has_detail AND r.closed_at < now() - make_interval(days => $1::int) AND (r.closed_at, r.id) > ($2::timestamptz, $3::uuid) AND r.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED')
   AND r.cascade_at IS NULL
   AND NOT EXISTS (SELECT FROM executions e WHERE e.run_id = r.id AND e.phase <> 'ended')
-  AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = r.conversation_id
+  AND NOT EXISTS (SELECT FROM runs later WHERE later.conversation_id = ANY(ARRAY(
+      SELECT r.conversation_id UNION ALL SELECT f.conversation_id FROM forked_runs f WHERE f.run_id = r.id))
     AND (later.closed_at IS NULL OR later.closed_at >= now() - make_interval(days => $1::int)))
     ORDER BY r.closed_at, r.id LIMIT 100 FOR UPDATE OF r SKIP LOCKED;
 
 -- lock_oldest_waiting_start
-    SELECT id, schedule_id, webhook_uid, delivery_id, undecided FROM starts s
+    SELECT id, schedule_id, webhook_uid, delivery_id, task_move, undecided FROM starts s
     WHERE outcome = 'waiting' AND coalesce(s.automation_uid, s.schedule_id::text) = $1 AND lane IS NOT DISTINCT FROM $2 ORDER BY id LIMIT 1 FOR UPDATE;
 
 -- lock_overlaps_of_automations
@@ -1867,6 +2295,12 @@ SELECT r.id, r.closed_at::text AS "endedAt" FROM runs r WHERE r.has_detail = $4 
 
 -- lock_parent_of_waiting_children
 SELECT id FROM runs WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED;
+
+-- lock_passkey
+SELECT p.name FROM passkeys p WHERE p.user_id = (SELECT u.id FROM users u WHERE u.uid = $1) AND p.id = $2 FOR UPDATE;
+
+-- lock_passkeys_of_person
+SELECT pg_advisory_xact_lock(hashtextextended('passkeys of ' || $1, 0));
 
 -- lock_person_to_confirm
 SELECT confirmed_until <= now() AS is_over FROM sign_on_identities WHERE id = $1 AND refresh_token IS NOT DISTINCT FROM $2 FOR UPDATE;
@@ -1886,7 +2320,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('prepared attachments ' || $1, 0))
 -- lock_run_and_execution_of_agent
     SELECT r.event_bytes, r.transcript_bytes, r.dropped_events, r.dropped_lines, r.assignment_id,
       (q.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails,
-      e.sandbox IS NULL AS "lacksSandbox", (
+      e.sandbox IS NULL AS "lacksSandbox", EXISTS (SELECT FROM fresh_checks k WHERE k.run_id = r.id) AS is_check, (
   SELECT coalesce(jsonb_agg(jsonb_build_object('id', c.id, 'sealed', encode(c.sealed_value, 'base64')) ORDER BY c.id), '[]')
   FROM run_secrets c WHERE c.run_id = r.id) AS sealed, (
   coalesce((SELECT bytes FROM team_storage WHERE team_id = r.team_id), 0)
@@ -1898,7 +2332,7 @@ SELECT pg_advisory_xact_lock(hashtextextended('prepared attachments ' || $1, 0))
 SELECT FROM runs WHERE id = $1 FOR UPDATE;
 
 -- lock_run_for_followup
-    SELECT state, current_execution_id, open_request, 
+    SELECT state, current_execution_id, open_request, EXISTS (SELECT FROM fresh_checks k WHERE k.run_id = runs.id) AS is_check,
       (SELECT config->'approvals_from' FROM run_requests WHERE run_id = $1) AS approvals_from
     FROM runs WHERE id = $1 FOR UPDATE;
 
@@ -1923,6 +2357,9 @@ SELECT FROM runs WHERE id = $1 FOR NO KEY UPDATE;
 -- lock_run_of_prepared_attachments
 SELECT FROM runs WHERE id = $1 FOR UPDATE;
 
+-- lock_run_of_waiting_followup
+SELECT state, current_execution_id FROM runs WHERE id = $1 AND team_id = $2 FOR UPDATE;
+
 -- lock_run_spend
 SELECT run_id, spent_usd::float8 AS spent, answers FROM run_spend WHERE run_id = ANY($1::uuid[]) ORDER BY run_id FOR UPDATE;
 
@@ -1937,6 +2374,10 @@ SELECT id FROM runs WHERE id = ANY($1::uuid[]) ORDER BY id FOR UPDATE;
 
 -- lock_schedule
 SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.cron_schedule, s.timezone, s.anchor_at, s.prompt, s.agent_config, s.agent_uid, s.mode, s.metadata, s.overlap, s.max_live_runs, s.enabled, s.next_run_at, s.last_due_at, s.last_ran_at, s.last_spawn_error, s.spawn_failures, s.creator_kind, s.creator_uid, s.editor_kind, s.editor_uid, s.executor_kind, s.executor_uid, s.revision, s.created_at, s.updated_at FROM schedules s WHERE s.team_id = $1 AND s.automation_uid IS NULL AND s.id = $2 FOR UPDATE;
+
+-- lock_schedule_with_failed_run
+    SELECT name, enabled, executor_kind, executor_uid, updated_at FROM schedules
+    WHERE id = $2 AND team_id = $1 AND automation_uid IS NULL FOR UPDATE;
 
 -- lock_schedule_with_waiting_start
 SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.cron_schedule, s.timezone, s.anchor_at, s.prompt, s.agent_config, s.agent_uid, s.mode, s.metadata, s.overlap, s.max_live_runs, s.enabled, s.next_run_at, s.last_due_at, s.last_ran_at, s.last_spawn_error, s.spawn_failures, s.creator_kind, s.creator_uid, s.editor_kind, s.editor_uid, s.executor_kind, s.executor_uid, s.revision, s.created_at, s.updated_at FROM schedules s WHERE s.id = $1 AND s.enabled FOR UPDATE SKIP LOCKED;
@@ -1976,7 +2417,8 @@ SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.
 SELECT pg_advisory_xact_lock(hashtextextended('sign-on of ' || $1 || ' ' || $2, 0));
 
 -- lock_task_of_factory
-    SELECT title, description, stage FROM factory_tasks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 FOR NO KEY UPDATE;
+    SELECT title, description, stage, conversation_id FROM factory_tasks
+    WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 FOR NO KEY UPDATE;
 
 -- lock_team_budget
 SELECT FROM team_budgets WHERE team_id = $1 FOR UPDATE;
@@ -1993,6 +2435,9 @@ SELECT spent_usd::float8 AS spent FROM team_spend
 
 -- lock_teams_of_user
 SELECT pg_advisory_xact_lock(hashtextextended('teams of ' || $1, 0));
+
+-- lock_unclaimed_assignment
+SELECT FROM runs WHERE id = $1 AND current_execution_id = $2 AND assignment_id = $3 FOR UPDATE;
 
 -- lock_uploaded_attachments
     SELECT id, file_name AS "fileName", mime_type AS "mimeType", size_bytes AS "sizeBytes", sha256, blob_key AS "blobKey"
@@ -2066,9 +2511,23 @@ SELECT owner_kind, owner_uid FROM worker_pools WHERE team_id = $1 AND name = $2 
         AND (o.image IS NULL OR c.sandbox IS NULL OR c.sandbox->'features' ? 'images')
         AND (NOT q.config @? '$.approval_rules[*].host' OR c.sandbox->'features' ? 'host-rules')
         AND (c.sandbox->'features' ? 'service-images' OR (SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(r.environment_revision, 1)) FROM environments n WHERE n.uid = r.environment_id) @? '$.services[*].image ? (@ != null)' IS NOT TRUE))))
     RETURNING CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL ELSE e.run_id END AS runyard_agents, CASE WHEN before.awaiting_until > clock_timestamp() THEN NULL ELSE e.pool END AS runyard_queue;
+
+-- mark_changed_budget
+    WITH locked AS (SELECT id FROM notify_rules WHERE id = $1 FOR NO KEY UPDATE SKIP LOCKED),
+    now AS (SELECT n.id, s.is_month_spent, s.is_out_of_credits 
+    FROM notify_rules n CROSS JOIN LATERAL (SELECT 
+  coalesce((SELECT b.credits <= 0 FROM team_budgets b WHERE b.team_id = n.team_id), false) AS is_out_of_credits,
+  coalesce((SELECT b.monthly_limit_usd <= coalesce((SELECT s.spent_usd FROM team_spend s WHERE s.team_id = n.team_id
+      AND s.month = date_trunc('month', now() AT TIME ZONE 'UTC')::date), 0)
+    FROM team_budgets b WHERE b.team_id = n.team_id), false) AS is_month_spent,
+  EXISTS (SELECT FROM team_budgets b WHERE b.team_id = n.team_id
+    AND (b.credits IS NOT NULL OR b.monthly_limit_usd IS NOT NULL)) AS is_limited) s
+    WHERE n.schedule_id IS NULL AND n.automation_uid IS NULL AND (s.is_month_spent OR s.is_out_of_credits) <> n.is_told AND n.id = (SELECT id FROM locked))
+    UPDATE notify_rules n SET is_told = NOT n.is_told FROM now WHERE n.id = now.id
+    RETURNING n.team_id, n.is_told, now.is_out_of_credits;
 
 -- mark_client_answer_closed
 UPDATE client_answers SET closed_at = now() WHERE id = $1;
@@ -2084,9 +2543,52 @@ UPDATE client_answers SET sent_at = now() WHERE id = ANY ($1::uuid[]);
 -- mark_event_streams
 INSERT INTO event_stream_marks (xact) VALUES (pg_snapshot_xmin(pg_current_snapshot()));
 
+-- mark_github_comment_asked
+UPDATE github_comments SET asked_at = coalesce(asked_at, clock_timestamp()) WHERE key = $1 AND leased_until = $2 RETURNING key;
+
 -- mark_handoff_ready
     UPDATE snapshots SET is_ready = true
     WHERE id = $1 AND NOT EXISTS (SELECT FROM snapshot_files WHERE snapshot_id = $1 AND blob_key IS NULL) RETURNING id;
+
+-- mark_notifications_dismiss
+      WITH own AS (
+        SELECT item_uid, user_uid FROM inbox_recipients WHERE team_id = $1 AND item_uid = ANY($2::uuid[]) AND user_uid = $3
+        ORDER BY item_uid FOR NO KEY UPDATE
+      ), marked AS (
+        UPDATE inbox_recipients c SET dismissed_at = coalesce(dismissed_at, clock_timestamp()) FROM own WHERE c.item_uid = own.item_uid AND c.user_uid = own.user_uid
+      )
+      SELECT i.uid FROM inbox_items i WHERE i.team_id = $1 AND i.uid = ANY($2::uuid[])
+        AND NOT EXISTS (SELECT FROM inbox_recipients c WHERE c.item_uid = i.uid AND c.user_uid = $3);
+
+-- mark_notifications_read
+      WITH own AS (
+        SELECT item_uid, user_uid FROM inbox_recipients WHERE team_id = $1 AND item_uid = ANY($2::uuid[]) AND user_uid = $3
+        ORDER BY item_uid FOR NO KEY UPDATE
+      ), marked AS (
+        UPDATE inbox_recipients c SET read_at = coalesce(read_at, clock_timestamp()) FROM own WHERE c.item_uid = own.item_uid AND c.user_uid = own.user_uid
+      )
+      SELECT i.uid FROM inbox_items i WHERE i.team_id = $1 AND i.uid = ANY($2::uuid[])
+        AND NOT EXISTS (SELECT FROM inbox_recipients c WHERE c.item_uid = i.uid AND c.user_uid = $3);
+
+-- mark_notifications_restore
+      WITH own AS (
+        SELECT item_uid, user_uid FROM inbox_recipients WHERE team_id = $1 AND item_uid = ANY($2::uuid[]) AND user_uid = $3
+        ORDER BY item_uid FOR NO KEY UPDATE
+      ), marked AS (
+        UPDATE inbox_recipients c SET dismissed_at = NULL FROM own WHERE c.item_uid = own.item_uid AND c.user_uid = own.user_uid
+      )
+      SELECT i.uid FROM inbox_items i WHERE i.team_id = $1 AND i.uid = ANY($2::uuid[])
+        AND NOT EXISTS (SELECT FROM inbox_recipients c WHERE c.item_uid = i.uid AND c.user_uid = $3);
+
+-- mark_notifications_unread
+      WITH own AS (
+        SELECT item_uid, user_uid FROM inbox_recipients WHERE team_id = $1 AND item_uid = ANY($2::uuid[]) AND user_uid = $3
+        ORDER BY item_uid FOR NO KEY UPDATE
+      ), marked AS (
+        UPDATE inbox_recipients c SET read_at = NULL FROM own WHERE c.item_uid = own.item_uid AND c.user_uid = own.user_uid
+      )
+      SELECT i.uid FROM inbox_items i WHERE i.team_id = $1 AND i.uid = ANY($2::uuid[])
+        AND NOT EXISTS (SELECT FROM inbox_recipients c WHERE c.item_uid = i.uid AND c.user_uid = $3);
 
 -- mark_runs_without_detail
     UPDATE runs SET detail_deleted_at = clock_timestamp(), event_bytes = 0, transcript_bytes = 0, dropped_events = 0, dropped_lines = 0
@@ -2165,6 +2667,10 @@ UPDATE stored_secrets SET last_used_at = clock_timestamp() WHERE id = ANY($1::uu
     )
     SELECT (SELECT count(*) FROM gone) AS gone, (SELECT count(*) FROM page) AS looked_at, (SELECT max(seq) FROM page) AS last_seq;
 
+-- move_start_to_retry
+    UPDATE starts SET run_id = $2 WHERE run_id = $1
+      AND (automation_uid IS NOT NULL OR schedule_id = $3::uuid AND automation_uid IS NULL);
+
 -- name_instance_of_executions
     UPDATE executions SET worker_instance = $2
     WHERE connection_id = $1 AND worker_instance IS NULL AND is_live AND phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping');
@@ -2182,6 +2688,16 @@ UPDATE factory_definitions SET commit_id = $2 WHERE factory_uid = $1;
         FROM jsonb_array_elements(outcomes) o)
     WHERE id = $1 RETURNING '' AS runyard_webhook_deliveries;
 
+-- note_passkey_use
+    UPDATE passkeys SET counter = $2, last_used_at = now() WHERE id = $1 AND (counter < $2 OR (counter = 0 AND $2 = 0))
+    RETURNING id;
+
+-- note_poll_problem_of_github_app
+UPDATE github_apps SET poll_problem = $2 WHERE uid = $1 AND poll_problem IS DISTINCT FROM $2 RETURNING uid;
+
+-- note_polled_github_app
+UPDATE github_apps SET polled_to = greatest(polled_to, $2::timestamptz), poll_problem = NULL WHERE uid = $1;
+
 -- note_removed_members_of_run
     WITH run AS (SELECT id, removed_members FROM runs WHERE id = $1 FOR UPDATE
     ), fresh AS (
@@ -2193,6 +2709,80 @@ UPDATE factory_definitions SET commit_id = $2 WHERE factory_uid = $1;
 
 -- note_run_of_schedule
 UPDATE schedules SET last_ran_at = clock_timestamp() WHERE id = $1 RETURNING id;
+
+-- notify_of_owner
+    WITH rule AS (
+      SELECT e.rule FROM notify_rules n CROSS JOIN jsonb_array_elements(n.rules) e(rule) WHERE n.team_id = $1 AND (n.schedule_id = $2::uuid OR n.automation_uid = $3::text
+  OR ($2 IS NULL AND $3 IS NULL AND n.schedule_id IS NULL AND n.automation_uid IS NULL))
+    ), target AS (
+      SELECT DISTINCT t.name FROM rule CROSS JOIN jsonb_array_elements_text(rule->'to') t(name)
+      WHERE rule->>'on' = $4 AND ($5::int IS NULL OR (rule->>'times')::int = $5)
+      UNION SELECT $9::text WHERE $9::text IS NOT NULL AND ($10::boolean OR NOT EXISTS (SELECT FROM rule))
+    ), person AS (
+      SELECT u.uid FROM target JOIN users u ON u.uid = target.name JOIN team_members m ON m.user_id = u.id AND m.team_id = $1
+    ), earlier AS (
+      DELETE FROM inbox_items i WHERE i.team_id = $1 AND i.kind = $4 AND EXISTS (SELECT FROM person)
+        AND (i.schedule_id = $2 OR i.automation_uid = $3 OR ($2 IS NULL AND $3 IS NULL AND i.kind = 'budget'))
+    ), item AS (
+      INSERT INTO inbox_items (team_id, kind, factory_uid, schedule_id, automation_uid, about)
+      SELECT $1, $4, $8, $2, $3, jsonb_build_object('title', $6::text, 'description', $7::text) WHERE EXISTS (SELECT FROM person)
+      RETURNING uid
+    ), recipient AS (
+      INSERT INTO inbox_recipients (item_uid, user_uid, team_id) SELECT item.uid, person.uid, $1 FROM item CROSS JOIN person
+    ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (SELECT $1::uuid AS team_id, name AS target, $11::jsonb AS data FROM target) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id)
+    SELECT (SELECT '' FROM notified LIMIT 1) AS runyard_deliveries;
+
+-- notify_of_unrepeated_failure
+    WITH failed AS (
+      SELECT id, team_id, conversation_id, parent_run_id, executor_kind, executor_uid, creator_kind, creator_uid, schedule_id, metadata, artifact_types, open_request, state, error_code FROM runs WHERE id = $1 AND state IN ('FAILED', 'ERROR')
+    ), target AS MATERIALIZED (
+        SELECT DISTINCT r.id, t.name, e.rule->>'on' AS reason FROM failed r CROSS JOIN LATERAL (
+          SELECT n.rules FROM notify_rules n WHERE n.schedule_id = r.schedule_id
+          UNION ALL
+          SELECT n.rules FROM notify_rules n
+          WHERE n.automation_uid = r.metadata->>'automation_id' AND n.team_id = r.team_id AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', n.automation_uid)))
+        ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
+        WHERE r.parent_run_id IS NULL AND (e.rule->>'on' = 'failed'
+  OR (e.rule->>'on' = 'budget' AND r.error_code IN ('budget_exceeded', 'insufficient_credits')))
+      ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (
+        SELECT r.team_id, target.name AS target, jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'run_id', r.id, 'state', r.state, 'error_code', r.error_code,
+          'conversation_id', r.conversation_id, 'schedule_id', r.schedule_id, 'automation_id', r.metadata->>'automation_id')) AS data FROM target JOIN failed r ON r.id = target.id) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM failed r CROSS JOIN LATERAL (SELECT CASE WHEN r.parent_run_id IS NULL THEN 'failed' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      UNION ALL SELECT 1, target.name FROM target WHERE target.id = r.id
+      
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL AND NOT (k.kind = 'failed' AND (
+  SELECT count(*) FROM (SELECT FROM inbox_recipients c WHERE c.user_uid = p.uid AND c.team_id = r.team_id AND c.dismissed_at IS NULL
+    LIMIT 1000) c) >= 1000)
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
+      ), uncounted AS (
+        INSERT INTO uncounted_failures (run_id) SELECT r.id FROM failed r
+        WHERE r.parent_run_id IS NULL AND (r.schedule_id IS NOT NULL OR r.metadata ? 'automation_id') ON CONFLICT DO NOTHING
+      )
+    SELECT (SELECT '' FROM notified LIMIT 1) AS runyard_deliveries;
 
 -- open_model_request
     INSERT INTO open_model_requests (id, run_id, execution_id, accounts, reserved_usd, known_usage, service_instance_id)
@@ -2206,6 +2796,37 @@ UPDATE schedules SET last_ran_at = clock_timestamp() WHERE id = $1 RETURNING id;
 -- order_saved_views
     UPDATE saved_views v SET position = o.place - 1 FROM unnest($3::uuid[]) WITH ORDINALITY AS o(id, place)
     WHERE v.id = o.id AND team_id = $1 AND user_id = (SELECT id FROM users WHERE uid = $2);
+
+-- pause_schedule_after_failed_runs
+UPDATE schedules SET enabled = false, next_run_at = NULL, last_spawn_error = $2 WHERE id = $1;
+
+-- put_model_provider
+    WITH changed AS (
+      INSERT INTO model_providers (name, base_url, vault_key_id, sealed_key, last_four, set_by) VALUES ($1, $2, $3, $4, $5, $6)
+      ON CONFLICT (name) DO UPDATE SET base_url = excluded.base_url, vault_key_id = excluded.vault_key_id,
+        sealed_key = excluded.sealed_key, last_four = excluded.last_four, set_by = excluded.set_by, set_at = clock_timestamp()
+      RETURNING name, base_url, last_four, set_by, set_at)
+    SELECT name, base_url, last_four, set_by, set_at, pg_notify('runyard_model_providers', '')::text AS notified FROM changed;
+
+-- read_activity_of_pull_requests
+    SELECT p.team_id, p.url, p.author_login, p.opened_at, p.merged_at, p.merged_by_login, p.merged_by_person, p.closed_at, p.changed_at,
+      p.additions, p.deletions, p.changed_files, p.num_commits, p.history_complete,
+      (SELECT min(e.occurred_at) FROM pull_request_events e WHERE e.team_id = p.team_id AND e.url = p.url AND e.is_person
+        AND e.kind IN ('review_approved', 'review_changes_requested', 'review_commented')) AS first_review_at,
+      (SELECT coalesce(jsonb_object_agg(k.kind, k.count), '{}') FROM (
+        SELECT e.kind, count(*) FROM pull_request_events e WHERE e.team_id = p.team_id AND e.url = p.url AND e.is_person GROUP BY e.kind) k) AS counts,
+      (SELECT coalesce(jsonb_agg(jsonb_build_object('login', l.login, 'is_person', l.is_person, 'decision', substr(l.kind, 8),
+          'decided_at', to_char((l.occurred_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY l.occurred_at DESC), '[]') FROM (
+        SELECT * FROM (SELECT DISTINCT ON (e.login) e.login, e.is_person, e.kind, e.occurred_at FROM pull_request_events e
+          WHERE e.team_id = p.team_id AND e.url = p.url AND e.kind IN ('review_approved', 'review_changes_requested')
+          ORDER BY e.login, e.occurred_at DESC) n ORDER BY n.occurred_at DESC LIMIT 20) l) AS reviews,
+      (SELECT coalesce(jsonb_agg(jsonb_build_object('app', l.suite->'app', 'conclusion', l.suite->'conclusion', 'completed_at',
+          to_char(((l.suite->>'completed_at')::timestamptz) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY l.suite->>'completed_at' DESC), '[]') FROM (
+        SELECT * FROM (SELECT DISTINCT ON (e.check_suite->'id') e.check_suite AS suite FROM pull_request_events e
+          WHERE e.team_id = p.team_id AND e.url = p.url AND e.kind = 'checks_completed' AND e.check_suite->>'head_sha' = p.head_sha
+          ORDER BY e.check_suite->'id', e.check_suite->>'completed_at' DESC) n ORDER BY suite->>'completed_at' DESC LIMIT 20) l
+      ) AS checks
+    FROM unnest($1::uuid[], $2::text[]) AS asked (team_id, url) JOIN pull_requests p ON p.team_id = asked.team_id AND p.url = asked.url;
 
 -- read_actors_that_may_start_runs
     SELECT i.team_id, i.kind, i.uid FROM jsonb_to_recordset($1::jsonb) AS i(team_id uuid, kind text, uid text)
@@ -2238,7 +2859,7 @@ SELECT factory_uid, name FROM factory_agents WHERE factory_uid = ANY ($1::text[]
     WHERE f.team_id = $1 AND f.uid = $2 AND CASE WHEN $3::text IS NULL THEN a.agent_type = 'FOREMAN' ELSE a.name = $3 END;
 
 -- read_agent_task
-    SELECT r.title, q.prompt, r.mode, q.config, q.contents, (
+    SELECT r.title, q.prompt, r.mode, q.config, q.comparison_commits, q.contents, (
   SELECT jsonb_agg(jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision, 'author', w.author, 'accepted', false))
   FROM (
     SELECT c.uid, c.revision, c.texts FROM content_revisions c
@@ -2253,7 +2874,7 @@ SELECT factory_uid, name FROM factory_agents WHERE factory_uid = ANY ($1::text[]
       WHERE e->>'kind' = 'worker_pool' AND e->>'uid' = p.uid LIMIT 1)) t
     CROSS JOIN LATERAL jsonb_array_elements(t.authors) AS a (author)
     WHERE a.author <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
-  ) w) AS pool, q.rights, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, coalesce((SELECT max(x.number) FROM executions x WHERE x.run_id = r.id AND x.number <= own.number AND x.is_fresh), 0) AS fresh_number, own.resumes, own.loss_message,
+  ) w) AS pool, q.rights, q.checkout, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ('SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED') ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, coalesce((SELECT max(x.number) FROM executions x WHERE x.run_id = r.id AND x.number <= own.number AND x.is_fresh), 0) AS fresh_number, own.resumes, own.loss_message,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, (
@@ -2267,16 +2888,20 @@ SELECT factory_uid, name FROM factory_agents WHERE factory_uid = ANY ($1::text[]
       AND NOT EXISTS (SELECT FROM agent_identities i WHERE i.team_id = r.team_id AND i.uid = agent_uid)
     GROUP BY coalesce(agent_uid, id::text)) n WHERE n.kind = r.executor_kind) AS executor_name, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
       CASE WHEN (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1)) IS NOT NULL THEN env.uid END AS environment_uid, (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1)) AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
       
   coalesce((SELECT jsonb_agg(jsonb_build_object('id', a.id, 'file_name', a.file_name, 'mime_type', a.mime_type, 'size_bytes', a.size_bytes) ORDER BY a.position)
     FROM attachments a WHERE a.run_id = r.id AND a.followup_id IS NULL), '[]') AS attachments,
+      (
+  SELECT jsonb_build_object('snapshotId', k.snapshot_id, 'trustedPaths', k.trusted_paths, 'baseCommits', k.base_commits)
+  FROM fresh_checks k WHERE k.run_id = r.id) AS fresh_check,
       CASE WHEN own.token_hash = $3 AND own.is_live AND own.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping') THEN own.phase END AS phase, own.started_at IS NOT NULL AS has_started, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
       (SELECT t.max_output_file_mb FROM teams t WHERE t.id = r.team_id) AS max_output_file_mb,
-      own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1 OFFSET 0) AS has_earlier
+      own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1 OFFSET 0)
+        OR EXISTS (SELECT FROM forked_runs o WHERE o.conversation_id = r.conversation_id) AS has_earlier
     FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions own ON own.id = $2 LEFT JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
   OR (r.executor_kind = 'user' AND EXISTS (SELECT FROM users u WHERE u.uid = r.executor_uid
     AND u.id IN (
@@ -2302,9 +2927,9 @@ SELECT id, uid, name FROM teams ORDER BY name COLLATE "C", uid;
     FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id JOIN executions e ON e.id = s.execution_id WHERE f.id = $1;
 
 -- read_api_key
-    SELECT k.id, k.hash, k.kind, k.name, k.team_id, t.uid AS team_uid, k.agent_uid, k.is_operator,
+    SELECT k.id, k.hash, k.kind, k.name, k.team_id, t.uid AS team_uid, k.agent_uid, k.is_operator, k.limited_to,
       (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS remaining_ms,
-      (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL) AS is_session, k.expires_at, k.created_at > clock_timestamp() - interval '1 hour' AS is_recent,
+      (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL OR k.passkey_id IS NOT NULL) AS is_session, k.expires_at, k.created_at > clock_timestamp() - interval '1 hour' AS is_recent,
       u.uid AS user_uid, u.display_name, u.email, m.role
     FROM api_keys k
     JOIN teams t ON t.id = k.team_id
@@ -2328,7 +2953,8 @@ SELECT config->>'approval_policy' AS policy, config->'approval_rules' AS rules F
 
 -- read_artifact
 SELECT id, team_id AS "teamId", run_id AS "runId", artifact_type AS type, is_public AS "isPublic", blob_key AS "blobKey",
-  size_bytes AS "sizeBytes", sha256, created_at AS "createdAt", data FROM artifacts WHERE id = $1 AND is_ready;
+  size_bytes AS "sizeBytes", sha256, created_at AS "createdAt", canonical_url AS "canonicalUrl",
+  (SELECT p.state FROM pull_requests p WHERE p.team_id = artifacts.team_id AND p.url = artifacts.canonical_url) AS "pullRequestState", data FROM artifacts WHERE id = $1 AND is_ready;
 
 -- read_artifact_to_upload
 SELECT (
@@ -2338,7 +2964,11 @@ SELECT (
 
 -- read_artifacts_of_runs
 SELECT id, team_id AS "teamId", run_id AS "runId", artifact_type AS type, is_public AS "isPublic", blob_key AS "blobKey",
-  size_bytes AS "sizeBytes", sha256, created_at AS "createdAt", data - 'content' AS data FROM artifacts WHERE run_id = ANY($1::uuid[]) AND is_ready ORDER BY created_at, id;
+  size_bytes AS "sizeBytes", sha256, created_at AS "createdAt", canonical_url AS "canonicalUrl",
+  (SELECT p.state FROM pull_requests p WHERE p.team_id = artifacts.team_id AND p.url = artifacts.canonical_url) AS "pullRequestState", data - 'content' AS data FROM artifacts WHERE run_id = ANY($1::uuid[]) AND is_ready ORDER BY created_at, id;
+
+-- read_assigned_execution
+SELECT e.worker_id, e.worker_instance IS NULL AS is_public, e.is_live AND e.phase = 'assigned' AND e.claim_deadline < clock_timestamp() AS is_late FROM executions e WHERE e.id = $1;
 
 -- read_at_capacity
     SELECT (SELECT count(*) FROM executions e WHERE e.team_id = $1 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running') AND (e.awaiting_until IS NULL OR e.awaiting_until < clock_timestamp())) >= t.max_concurrent_executions
@@ -2380,7 +3010,7 @@ SELECT id, file_name AS "fileName", mime_type AS "mimeType", size_bytes AS "size
       FROM open_authors(c.kind, c.uid, c.texts, $2, $3) a) o;
 
 -- read_authors_of_followups
-SELECT id, created_by_kind AS kind, created_by_uid AS uid FROM followups WHERE run_id = $1 AND id = ANY($2::uuid[]);
+SELECT id, created_by_kind AS kind, created_by_uid AS uid, mode FROM followups WHERE run_id = $1 AND id = ANY($2::uuid[]);
 
 -- read_automation
 SELECT a.uid, a.factory_uid, a.team_id, a.name, a.prompt, a.enabled, a.agent, a.triggers, a.config, a.overlap, a.concurrency_key, a.creator_kind, a.creator_uid, a.editor_kind, a.editor_uid, a.executor_kind, a.executor_uid, a.last_spawn_error, a.spawn_failures, a.revision, a.created_at, a.updated_at FROM automations a WHERE a.team_id = $1 AND a.factory_uid = $2 AND a.uid = $3;
@@ -2388,6 +3018,10 @@ SELECT a.uid, a.factory_uid, a.team_id, a.name, a.prompt, a.enabled, a.agent, a.
 -- read_automations_of_factory
     SELECT a.uid, a.factory_uid, a.team_id, a.name, a.prompt, a.enabled, a.agent, a.triggers, a.config, a.overlap, a.concurrency_key, a.creator_kind, a.creator_uid, a.editor_kind, a.editor_uid, a.executor_kind, a.executor_uid, a.last_spawn_error, a.spawn_failures, a.revision, a.created_at, a.updated_at FROM automations a WHERE a.team_id = $1 AND a.factory_uid = $2
     ORDER BY a.name COLLATE "C", a.uid;
+
+-- read_automations_of_task_moves
+    SELECT uid, triggers, concurrency_key FROM automations
+    WHERE factory_uid = $1 AND enabled AND triggers @> '[{"provider": "factory", "event": "work_item_stage_changed"}]' ORDER BY uid;
 
 -- read_automations_of_team
     SELECT uid, factory_uid, team_id, name, '' AS prompt, enabled, agent, triggers, NULL::jsonb AS config, overlap, concurrency_key, creator_kind, creator_uid, editor_kind, editor_uid, executor_kind, executor_uid, last_spawn_error, spawn_failures, revision, created_at, updated_at FROM automations
@@ -2424,9 +3058,19 @@ SELECT a.uid, a.factory_uid, a.team_id, a.name, a.prompt, a.enabled, a.agent, a.
       OR EXISTS (SELECT FROM factory_agents g WHERE g.factory_uid = f.uid AND position($2 IN g.config::text) > 0))
     ORDER BY a.name COLLATE "C", a.uid;
 
+-- read_base_commits
+    SELECT b.commits FROM runs r JOIN runs o ON o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND o.created_at <= r.created_at
+      JOIN base_commits b ON b.run_id = o.id
+    WHERE r.id = $1 ORDER BY o.created_at DESC, o.id DESC LIMIT 1;
+
 -- read_begin_of_last_turn
     SELECT max(v.seq) - 1 AS seq FROM conversation_events v JOIN executions e ON e.id = v.execution_id
     WHERE v.run_id = $1 AND e.number <= $2 AND v.event->>'type' = 'turn_started';
+
+-- read_begin_of_run
+    SELECT b.commits, EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.team_id = r.team_id AND o.created_at < r.created_at)
+      OR EXISTS (SELECT FROM forked_runs f WHERE f.conversation_id = r.conversation_id) AS continues
+    FROM runs r LEFT JOIN base_commits b ON b.run_id = r.id WHERE r.id = $1;
 
 -- read_bootstrap_keys
 SELECT id, hash = $2 AS same FROM api_keys WHERE is_operator AND name = $1;
@@ -2437,6 +3081,9 @@ SELECT id, hash = $2 AS same FROM api_keys WHERE is_operator AND name = $1;
         FROM run_requests q WHERE q.run_id = ANY($1::uuid[]) AND q.config ?| ARRAY['max_cost_usd', 'max_turns']) AS runs,
       b.monthly_limit_usd::float8 AS monthly, b.credits::float8 AS credits
     FROM (SELECT) one LEFT JOIN team_budgets b ON b.team_id = $2;
+
+-- read_checkout_of_run
+SELECT checkout FROM run_requests WHERE run_id = $1;
 
 -- read_checkpoint
     SELECT coalesce(e.checkpoint = $2 AND q.config->>'on_worker_loss' = 'resume', false) AS is_begun,
@@ -2452,8 +3099,8 @@ SELECT id, hash = $2 AS same FROM api_keys WHERE is_operator AND name = $1;
     SELECT c.id, c.title, c.state, c.created_at, c.status_message,
       CASE WHEN c.state IN ('SUCCEEDED', 'INPROGRESS', 'QUEUED') THEN
         (SELECT v.payload->>'summary' FROM run_events v WHERE v.run_id = c.id AND v.event_type = 'oz_run_done' ORDER BY v.seq DESC LIMIT 1)
-      END AS summary
-    FROM runs c WHERE c.parent_run_id = $1 AND ($2::uuid[] IS NULL OR c.id = ANY($2::uuid[]))
+      END AS summary, x.result, x.result IS NOT NULL AS has_result, x.artifact_id AS result_artifact_id
+    FROM runs c LEFT JOIN run_results x ON x.run_id = c.id WHERE c.parent_run_id = $1 AND ($2::uuid[] IS NULL OR c.id = ANY($2::uuid[]))
     ORDER BY c.created_at, c.id LIMIT 500;
 
 -- read_child_runs_config
@@ -2587,7 +3234,7 @@ SELECT credits::float8 AS credits FROM team_budgets WHERE team_id = $1;
       (SELECT name FROM schema_migrations ORDER BY version DESC LIMIT 1) AS migration;
 
 -- read_definition_of_factory
-    SELECT d.version, d.files, d.uids, d.applied_by_uid, d.applied_at, d.commit_id FROM factory_definitions d
+    SELECT d.version, d.files, d.variables, d.uids, d.applied_by_uid, d.applied_at, d.commit_id FROM factory_definitions d
     JOIN factories f ON f.uid = d.factory_uid WHERE f.team_id = $1 AND f.uid = $2;
 
 -- read_deliveries_of_team_by_event
@@ -2696,10 +3343,25 @@ SELECT value FROM server_secrets WHERE name = 'signing';
       FROM webhook_deliveries WHERE true AND (webhook_uid, id) < ($3, $1) AND (webhook_uid, id) >= ($3, $2)
       ORDER BY webhook_uid DESC, id DESC OFFSET 9999 LIMIT 1);
 
+-- read_ended_checks_of_run
+    SELECT DISTINCT ON (payload->>'name') payload->>'name' AS name, payload->>'state' AS state,
+      coalesce(payload->>'output_tail', '') AS output
+    FROM run_events WHERE run_id = $1 AND event_type = 'check_finished' ORDER BY payload->>'name', seq DESC LIMIT 20;
+
 -- read_ended_runs_for_merge
     SELECT id, closed_at::text AS "endedAt" FROM runs
     WHERE has_detail AND closed_at < now() - interval '1 day' AND (closed_at, id) > ($1::timestamptz, $2::uuid)
     ORDER BY closed_at, id LIMIT 50;
+
+-- read_ended_starts_of_automation
+      SELECT r.id, r.state FROM (SELECT s.run_id FROM starts s WHERE s.automation_uid = $1 AND s.fired_at >= $2 ORDER BY s.id DESC LIMIT 100) s
+      JOIN runs r ON r.id = s.run_id WHERE r.state IN ('SUCCEEDED', 'FAILED', 'ERROR') AND r.ended_at IS NOT NULL
+      ORDER BY r.ended_at DESC, r.id DESC;
+
+-- read_ended_starts_of_schedule
+      SELECT r.id, r.state FROM (SELECT s.run_id FROM starts s WHERE s.schedule_id = $1::uuid AND s.automation_uid IS NULL AND s.fired_at >= $2 ORDER BY s.id DESC LIMIT 100) s
+      JOIN runs r ON r.id = s.run_id WHERE r.state IN ('SUCCEEDED', 'FAILED', 'ERROR') AND r.ended_at IS NOT NULL
+      ORDER BY r.ended_at DESC, r.id DESC;
 
 -- read_ends_of_keys
     SELECT w.key_id || ' ' || w.team_id || ' ' || w.use || ' ' || coalesce(w.pool, '') AS name, (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS "remainingMs"
@@ -2799,10 +3461,10 @@ SELECT uid, config FROM environments WHERE team_id = $1 AND uid = ANY ($2::text[
       AND NOT EXISTS (SELECT FROM webhook_deliveries WHERE xact > '0' AND xact >= pg_snapshot_xmax(pg_current_snapshot()));
 
 -- read_event_subscription
-SELECT id, name, url, events, filter_source, filter_name, filter_metadata, enabled, disabled_reason, disabled_at, failing_since, created_at, updated_at FROM event_subscriptions WHERE team_id = $1 AND id = $2;
+SELECT id, name, url, events, filter_source, filter_name, filter_metadata, enabled, disabled_reason, disabled_at, failing_since, created_at, updated_at FROM event_subscriptions WHERE team_id = $1 AND channel IS NULL AND id = $2;
 
 -- read_event_subscriptions_of_team
-SELECT id, name, url, events, filter_source, filter_name, filter_metadata, enabled, disabled_reason, disabled_at, failing_since, created_at, updated_at FROM event_subscriptions WHERE team_id = $1 ORDER BY id;
+SELECT id, name, url, events, filter_source, filter_name, filter_metadata, enabled, disabled_reason, disabled_at, failing_since, created_at, updated_at FROM event_subscriptions WHERE team_id = $1 AND channel IS NULL ORDER BY id;
 
 -- read_event_subscriptions_to_seal_again
         SELECT id::text AS id, sealed_secret AS sealed,
@@ -2814,21 +3476,30 @@ SELECT id, name, url, events, filter_source, filter_name, filter_metadata, enabl
 SELECT jsonb_build_object('kind', executor_kind, 'uid', executor_uid) AS executor FROM runs WHERE id = $1 AND team_id = $2;
 
 -- read_factories_of_team
-    SELECT uid, name, description, alias, repositories, agent_defaults, created_at, updated_at FROM factories
+    SELECT uid, name, description, alias, repositories, agent_defaults, integrations, credential_strategy, created_at, updated_at FROM factories
     WHERE team_id = $1 AND (name COLLATE "C", uid) > ($3 COLLATE "C", $4)
       AND ($2::text IS NULL OR position(lower($2) IN lower(name)) > 0 OR position(lower($2) IN lower(coalesce(alias, ''))) > 0)
     ORDER BY name COLLATE "C", uid LIMIT $5;
 
 -- read_factory
-SELECT uid, name, description, alias, repositories, agent_defaults, created_at, updated_at FROM factories WHERE team_id = $1 AND uid = $2;
+SELECT uid, name, description, alias, repositories, agent_defaults, integrations, credential_strategy, created_at, updated_at FROM factories WHERE team_id = $1 AND uid = $2;
 
 -- read_factory_of_alias
 SELECT uid FROM factories WHERE team_id = $1 AND alias = $2;
 
+-- read_failed_run_to_retry
+    SELECT r.team_id, r.current_execution_id AS execution_id, r.state IN ('FAILED', 'ERROR') AS has_failed, r.source,
+      jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor, r.parent_run_id,
+      CASE WHEN r.schedule_id IS NOT NULL THEN jsonb_build_object('id', r.schedule_id, 'name', r.schedule_name, 'cronSchedule', r.schedule_cron) END AS schedule,
+      q.config, q.rights, p.rights AS parent_rights, 
+  CASE WHEN jsonb_typeof(p.config #> '{child_runs,max_live}') = 'number' THEN (p.config #>> '{child_runs,max_live}')::float8::int
+    ELSE 8 END AS max_live_children
+    FROM runs r JOIN run_requests q ON q.run_id = r.id LEFT JOIN run_requests p ON p.run_id = r.parent_run_id WHERE r.id = $1;
+
 -- read_failure_retention
-    SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
-  WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'failure_session_retention_minutes' AS minutes,
+    SELECT coalesce((
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'failure_session_retention_minutes', '10') AS minutes,
       jsonb_path_exists(coalesce(q.rights, '{}'), '$.secrets[*].phase ? (@ == "setup")') AS has_setup_secrets
     FROM runs r JOIN run_requests q ON q.run_id = r.id LEFT JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
   OR (r.executor_kind = 'user' AND EXISTS (SELECT FROM users u WHERE u.uid = r.executor_uid
@@ -2837,10 +3508,14 @@ SELECT uid FROM factories WHERE team_id = $1 AND alias = $2;
   UNION ALL SELECT v.user_id FROM environment_visitors v WHERE v.environment_uid = env.uid)))) WHERE r.id = $1;
 
 -- read_file_of_handoff_of_run
-    SELECT f.id, f.filename, f.mime_type AS "mimeType", f.size_bytes AS "sizeBytes", f.blob_key AS "blobKey" FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id WHERE f.id = $1 AND s.run_id = $2 AND s.is_ready;
+    SELECT f.id, f.filename, f.mime_type AS "mimeType", f.size_bytes AS "sizeBytes", f.blob_key AS "blobKey" FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id
+    WHERE f.id = $1 AND s.is_ready AND (s.run_id = $2 OR s.id = (SELECT k.snapshot_id FROM fresh_checks k WHERE k.run_id = $2));
 
 -- read_file_of_ready_handoff
 SELECT f.id, f.filename, f.mime_type AS "mimeType", f.size_bytes AS "sizeBytes", f.blob_key AS "blobKey" FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id WHERE f.id = $1 AND s.is_ready;
+
+-- read_files_of_handoff
+SELECT f.id, f.filename, f.mime_type AS "mimeType", f.size_bytes AS "sizeBytes", f.blob_key AS "blobKey" FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id WHERE s.id = $1 AND s.is_ready ORDER BY f.position;
 
 -- read_files_of_taken_followups
     SELECT a.id, a.file_name, a.mime_type, a.size_bytes, f.execution_id <> $2 AS is_earlier
@@ -2850,7 +3525,8 @@ SELECT f.id, f.filename, f.mime_type AS "mimeType", f.size_bytes AS "sizeBytes",
 -- read_first_artifacts_of_runs
     SELECT a.* FROM unnest($1::uuid[]) AS asked (id) CROSS JOIN LATERAL (
       SELECT id, team_id AS "teamId", run_id AS "runId", artifact_type AS type, is_public AS "isPublic", blob_key AS "blobKey",
-  size_bytes AS "sizeBytes", sha256, created_at AS "createdAt", data - 'content' - 'metadata' AS data FROM artifacts
+  size_bytes AS "sizeBytes", sha256, created_at AS "createdAt", canonical_url AS "canonicalUrl",
+  (SELECT p.state FROM pull_requests p WHERE p.team_id = artifacts.team_id AND p.url = artifacts.canonical_url) AS "pullRequestState", data - 'content' - 'metadata' AS data FROM artifacts
       WHERE run_id = asked.id AND is_ready ORDER BY artifacts.created_at, artifacts.id LIMIT $2
     ) a;
 
@@ -2868,6 +3544,54 @@ SELECT f.id, f.filename, f.mime_type AS "mimeType", f.size_bytes AS "sizeBytes",
       pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid
     WHERE l.locktype = 'transactionid' AND l.granted AND l.mode = 'ExclusiveLock' AND a.datname <> current_database();
 
+-- read_github_accounts_of_person
+SELECT app_uid, github_id, login FROM github_people WHERE user_uid = $1;
+
+-- read_github_app
+SELECT a.uid, a.team_id, a.credential_id, a.host, a.app_id::text AS app_id, a.slug, a.client_id, a.vault_key_id, a.sealed_secrets, a.poll_problem, a.created_at FROM github_apps a WHERE a.uid = $1;
+
+-- read_github_apps_of_team
+SELECT a.uid, a.team_id, a.credential_id, a.host, a.app_id::text AS app_id, a.slug, a.client_id, a.vault_key_id, a.sealed_secrets, a.poll_problem, a.created_at FROM github_apps a WHERE a.team_id = $1 ORDER BY a.created_at, a.uid;
+
+-- read_github_apps_to_seal_again
+        SELECT uid::text AS id, sealed_secrets AS sealed,
+          NULL::bytea AS earlier
+        FROM github_apps
+        WHERE sealed_secrets IS NOT NULL AND vault_key_id <> $1 AND vault_key_id = ANY($2::text[]) LIMIT $3;
+
+-- read_github_installations_of_team
+SELECT i.uid, i.app_uid, i.team_id, i.installation_id::text AS installation_id, i.account_id, i.account_login, i.account_type, i.webhook_uid, i.factory_uid, i.subscription_id, i.is_suspended, i.created_at FROM github_installations i WHERE i.team_id = $1 ORDER BY i.created_at, i.uid;
+
+-- read_github_place
+    SELECT p.id, p.installation_uid, p.repository_id, p.repository, p.is_private, p.kind, p.number, p.thread_id, i.team_id, i.app_uid,
+      i.installation_id::text AS installation_id, i.is_suspended, i.subscription_id
+    FROM github_places p JOIN github_installations i ON i.uid = p.installation_uid WHERE p.id = $1;
+
+-- read_github_place_of_run
+    WITH RECURSIVE repeated AS (
+      SELECT id, team_id, coalesce(retry_of, rerun_of) AS repeats, 1 AS depth FROM runs JOIN run_requests q ON q.run_id = id
+      WHERE id = $1 AND q.comparison_commits IS NULL
+      UNION ALL
+      SELECT r.id, r.team_id, coalesce(r.retry_of, r.rerun_of), p.depth + 1 FROM repeated p JOIN runs r ON r.id = p.repeats AND r.team_id = p.team_id
+      WHERE p.depth < 20
+    )
+    SELECT (d.sender->>'place_id')::uuid AS place_id, d.sender->>'trust' = 'outsider' AS is_restricted, (d.sender->>'id')::bigint AS sender_id,
+      d.sender->>'person' AS person
+    FROM repeated p JOIN starts s ON s.run_id = p.id JOIN webhook_deliveries d ON d.id = s.delivery_id
+    WHERE s.automation_uid IS NOT NULL AND ($2::text IS NULL OR s.webhook_uid = $2) AND d.sender ? 'place_id'
+    ORDER BY p.depth LIMIT 1;
+
+-- read_github_tools_of_run
+    SELECT (
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'github_tools' AS tools
+    FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
+  OR (r.executor_kind = 'user' AND EXISTS (SELECT FROM users u WHERE u.uid = r.executor_uid
+    AND u.id IN (
+  SELECT g.user_id FROM environment_guests g WHERE g.environment_uid = env.uid
+  UNION ALL SELECT v.user_id FROM environment_visitors v WHERE v.environment_uid = env.uid))))
+    WHERE r.id = $1;
+
 -- read_gone_workers
     SELECT g.worker_id AS worker_host, g.gone_at, g.was_draining, g.version FROM gone_workers g
     WHERE g.gone_at > now() - interval '7 days'
@@ -2878,6 +3602,7 @@ SELECT f.id, f.filename, f.mime_type AS "mimeType", f.size_bytes AS "sizeBytes",
 SELECT 
     
   concat_ws(' ', e.id, nullif(e.phase IN ('assigned', 'claimed', 'running'), true), e.stop_reason, e.interrupted_turn,
+    CASE WHEN e.awaits_followup THEN 'w' || e.finished_turns END,
     (SELECT 'f' || max(f.position) FROM followups f WHERE f.run_id = $2),
     (SELECT 'h' || max(h.number) FROM held_actions h WHERE h.run_id = $2)) AS version, phase, stop_reason, interrupted_turn, finished_turns, (SELECT c.asked FROM run_changes c WHERE c.run_id = $2 AND c.asked_at > now() - interval '1 minute') AS asked,
       
@@ -2892,7 +3617,11 @@ SELECT
     FROM attachments a WHERE a.followup_id = w.id), '[]')) ORDER BY w.position)
        FROM (SELECT *, 
   EXISTS (SELECT FROM held_actions h WHERE h.run_id = f.run_id AND h.id::text = f.answers AND h.state IN ('approved', 'approved_for_run')
-    AND h.tried_until < clock_timestamp()) AS is_late FROM followups f WHERE f.run_id = $2 AND f.execution_id IS NULL AND f.position > $3
+    AND h.tried_until < clock_timestamp()) AS is_late FROM followups f WHERE f.run_id = $2 AND f.execution_id IS NULL AND f.position > $3 AND (e.phase <> 'ended' AND (
+  f.is_debug OR f.answers IS NOT NULL OR e.awaits_followup IS NULL
+  OR EXISTS (SELECT FROM followups later WHERE later.run_id = f.run_id AND later.position > f.position AND later.answers IS NOT NULL)
+  OR e.awaits_followup AND NOT EXISTS (SELECT FROM followups earlier
+    WHERE earlier.run_id = f.run_id AND earlier.position < f.position AND earlier.execution_id IS NULL)))
          AND (f.is_debug OR (SELECT r.state FROM runs r WHERE r.id = $2) <> 'FAILED') ORDER BY f.position LIMIT 20) w) AS followups
     FROM executions e WHERE e.id = $1 AND e.token_hash = $4 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping');
 
@@ -2904,6 +3633,7 @@ SELECT
     RETURNING 
     
   concat_ws(' ', e.id, nullif(e.phase IN ('assigned', 'claimed', 'running'), true), e.stop_reason, e.interrupted_turn,
+    CASE WHEN e.awaits_followup THEN 'w' || e.finished_turns END,
     (SELECT 'f' || max(f.position) FROM followups f WHERE f.run_id = $2),
     (SELECT 'h' || max(h.number) FROM held_actions h WHERE h.run_id = $2)) AS version, phase, stop_reason, interrupted_turn, finished_turns, (SELECT c.asked FROM run_changes c WHERE c.run_id = $2 AND c.asked_at > now() - interval '1 minute') AS asked,
       
@@ -2918,12 +3648,23 @@ SELECT
     FROM attachments a WHERE a.followup_id = w.id), '[]')) ORDER BY w.position)
        FROM (SELECT *, 
   EXISTS (SELECT FROM held_actions h WHERE h.run_id = f.run_id AND h.id::text = f.answers AND h.state IN ('approved', 'approved_for_run')
-    AND h.tried_until < clock_timestamp()) AS is_late FROM followups f WHERE f.run_id = $2 AND f.execution_id IS NULL AND f.position > $3
+    AND h.tried_until < clock_timestamp()) AS is_late FROM followups f WHERE f.run_id = $2 AND f.execution_id IS NULL AND f.position > $3 AND (e.phase <> 'ended' AND (
+  f.is_debug OR f.answers IS NOT NULL OR e.awaits_followup IS NULL
+  OR EXISTS (SELECT FROM followups later WHERE later.run_id = f.run_id AND later.position > f.position AND later.answers IS NOT NULL)
+  OR e.awaits_followup AND NOT EXISTS (SELECT FROM followups earlier
+    WHERE earlier.run_id = f.run_id AND earlier.position < f.position AND earlier.execution_id IS NULL)))
          AND (f.is_debug OR (SELECT r.state FROM runs r WHERE r.id = $2) <> 'FAILED') ORDER BY f.position LIMIT 20) w) AS followups;
+
+-- read_is_fresh_check
+SELECT EXISTS (SELECT FROM fresh_checks k WHERE k.run_id = $1) AS is_check;
 
 -- read_kept_answer
     SELECT request_hash, response FROM idempotency_keys
     WHERE team_id = $1 AND principal = $2 AND key = $3 AND created_at > now() - interval '24 hours';
+
+-- read_key_of_github_app
+SELECT id, team_id, host, app_id, vault_key_id, sealed_secret FROM code_host_credentials
+    WHERE id = $1 AND kind = 'github_app' AND user_id IS NULL;
 
 -- read_keys_of_replaced_handoffs
     SELECT f.blob_key AS key FROM snapshots s JOIN snapshot_files f ON f.snapshot_id = s.id
@@ -2942,6 +3683,9 @@ SELECT backed_up_at AS "backedUpAt" FROM installation WHERE is_only AND backed_u
 
 -- read_last_execution_of_conversation
 SELECT execution_id FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC LIMIT 1;
+
+-- read_last_execution_of_run
+SELECT id FROM executions WHERE run_id = $1 ORDER BY number DESC LIMIT 1;
 
 -- read_last_memory
     SELECT e.id, r.harness = $5 AND e.memory_blob IS NOT NULL AND e.memory_turn = turns.n AND NOT EXISTS (
@@ -2970,6 +3714,11 @@ SELECT execution_id FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC
         WHERE label = 'ACCEPTED' AND payload IS NOT NULL ORDER BY id DESC LIMIT $2) stored) summed
     WHERE up_to_here <= $3 ORDER BY id DESC;
 
+-- read_last_plan_of_conversation
+    SELECT event->'data' AS plan FROM (
+      SELECT seq, event FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC LIMIT 10000
+    ) last WHERE event->>'type' = 'notice' AND event->>'name' = 'plan' ORDER BY seq DESC LIMIT 1;
+
 -- read_last_runs_of_environments
     SELECT e.uid, r.id, r.title, r.state, r.created_at, r.updated_at, r.started_at, r.last_started_at,
       r.state = 'FAILED' AND r.error_code IN ('environment_setup_failed', 'external_authentication_required') AS has_failed_setup
@@ -2987,13 +3736,18 @@ SELECT execution_id FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC
 
 -- read_last_starts_of_schedules
     SELECT f.*, i.schedule_id FROM unnest($1::uuid[]) AS i (schedule_id) CROSS JOIN LATERAL (
-      SELECT id, due_at, fired_at, outcome, run_id, reason, starter_kind, starter_uid FROM starts WHERE schedule_id = i.schedule_id ORDER BY id DESC LIMIT $2
+      SELECT id, due_at, fired_at, outcome, run_id, reason, starter_kind, starter_uid FROM starts WHERE schedule_id = i.schedule_id AND automation_uid IS NULL ORDER BY id DESC LIMIT $2
     ) f ORDER BY f.id DESC;
 
 -- read_last_step_of_conversation
     SELECT event->>'step_id' AS step_id FROM (
       SELECT seq, event FROM conversation_events WHERE run_id = $1 ORDER BY seq DESC LIMIT 10000
     ) last WHERE event ? 'step_id' ORDER BY seq DESC LIMIT 1;
+
+-- read_last_taken_followup
+    SELECT f.id FROM followups f JOIN executions e ON e.id = f.execution_id
+    WHERE f.run_id = $1 AND f.execution_id = $2 AND (e.continues IS NOT NULL OR f.taken_at >= e.started_at)
+    ORDER BY f.taken_at DESC, f.position DESC LIMIT 1;
 
 -- read_last_turn_of_conversation
 SELECT (
@@ -3064,6 +3818,9 @@ SELECT (
       WHERE s.run_id = $1 AND s.is_ready ORDER BY e.number DESC LIMIT 1)
     ORDER BY f.position;
 
+-- read_latest_run_of_conversation
+SELECT id FROM runs WHERE conversation_id = $2 AND team_id = $1 ORDER BY created_at DESC, id DESC LIMIT 1;
+
 -- read_latest_workspace
     SELECT e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob, e.workspace_bytes AS size_bytes,
       encode(e.workspace_sha256, 'hex') AS sha256,
@@ -3111,6 +3868,10 @@ SELECT r.id
   FROM runs r JOIN starts live ON live.run_id = r.id
   WHERE r.metadata ->> 'automation_id' = $1 AND r.source IN ('WEBHOOK', 'SCHEDULED_AGENT') AND r.closed_at IS NULL AND r.state IN ('QUEUED', 'PENDING', 'CLAIMED', 'INPROGRESS', 'BLOCKED')
     AND live.automation_uid = $1 AND live.lane IS NOT DISTINCT FROM $2 AND live.id < $3;
+
+-- read_marks_of_acceptances
+    SELECT item_uid AS uid, read_at IS NOT NULL AS is_read, dismissed_at IS NOT NULL AS is_dismissed
+    FROM inbox_recipients WHERE item_uid = ANY($1::uuid[]) AND user_uid = $2;
 
 -- read_mcp_server
 SELECT id, name, command, args, url, value_names, created_at, updated_at FROM mcp_servers WHERE team_id = $1 AND id = $2;
@@ -3162,6 +3923,15 @@ SELECT metadata_filters_enabled AS enabled FROM teams WHERE id = $1;
         FROM model_outages o WHERE o.ended_at IS NULL) AS outages
     FROM unnest($1::uuid[]) AS t(id) LEFT JOIN team_models m ON m.team_id = t.id;
 
+-- read_model_providers
+SELECT name, base_url, last_four, set_by, set_at, sealed_key FROM model_providers ORDER BY name;
+
+-- read_model_providers_to_seal_again
+        SELECT name::text AS id, sealed_key AS sealed,
+          NULL::bytea AS earlier
+        FROM model_providers
+        WHERE sealed_key IS NOT NULL AND vault_key_id <> $1 AND vault_key_id = ANY($2::text[]) LIMIT $3;
+
 -- read_model_requests_of_execution
     SELECT model_id, status, input_tokens, output_tokens, cache_read_tokens, cache_write_tokens, duration_ms,
       (extract(epoch FROM created_at) * 1000)::float8 AS end_ms
@@ -3177,7 +3947,7 @@ SELECT metadata_filters_enabled AS enabled FROM teams WHERE id = $1;
   SELECT g.user_id FROM environment_guests g WHERE g.environment_uid = env.uid
   UNION ALL SELECT v.user_id FROM environment_visitors v WHERE v.environment_uid = env.uid))))
     CROSS JOIN LATERAL (SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1)) AS config) c
     WHERE r.id = $1;
 
@@ -3226,7 +3996,8 @@ SELECT DISTINCT name FROM run_secrets WHERE run_id = $1 AND kind = 'granted';
 -- read_newest_outputs_of_groups
     SELECT * FROM (
       SELECT id, team_id AS "teamId", run_id AS "runId", artifact_type AS type, is_public AS "isPublic", blob_key AS "blobKey",
-  size_bytes AS "sizeBytes", sha256, created_at AS "createdAt", data, g.name AS "group", row_number() OVER (PARTITION BY g.name ORDER BY created_at DESC, id DESC) AS n
+  size_bytes AS "sizeBytes", sha256, created_at AS "createdAt", canonical_url AS "canonicalUrl",
+  (SELECT p.state FROM pull_requests p WHERE p.team_id = artifacts.team_id AND p.url = artifacts.canonical_url) AS "pullRequestState", data, g.name AS "group", row_number() OVER (PARTITION BY g.name ORDER BY created_at DESC, id DESC) AS n
       FROM unnest($1::text[], $2::uuid[]) AS g(name, of_run) JOIN artifacts ON run_id = g.of_run AND is_ready AND artifact_type <> 'PLAN'
     ) o WHERE n <= $3 ORDER BY n;
 
@@ -3234,8 +4005,79 @@ SELECT DISTINCT name FROM run_secrets WHERE run_id = $1 AND kind = 'granted';
     SELECT id, ancestor_ids <> '{}' AS is_child FROM runs WHERE team_id = $1 AND conversation_id = $2
     ORDER BY is_child, created_at DESC, id DESC LIMIT 1;
 
+-- read_notification
+    SELECT i.uid, i.kind, i.factory_uid, i.created_at, r.id AS run_id, coalesce(r.title, i.about->>'title') AS title, i.about->>'description' AS about, i.schedule_id, i.automation_uid,
+  left(r.status_message, 401) AS status_message, r.conversation_id,
+  CASE WHEN r.open_request IS NOT NULL THEN jsonb_build_object('request_id', r.open_request->'request_id', 'title', r.open_request->'title',
+    'options', r.open_request->'options') END AS question,
+  r.metadata->>'ticket_url' AS ticket_url,
+  (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(l)) ORDER BY l.uid), '[]') FROM (
+  SELECT u.uid, u.email FROM inbox_recipients c JOIN users u ON u.uid = c.user_uid
+  JOIN team_members m ON m.user_id = u.id AND m.team_id = i.team_id
+  WHERE c.item_uid = i.uid AND c.dismissed_at IS NULL) l) AS recipients,
+  CASE WHEN 'PULL_REQUEST' = ANY(r.artifact_types) THEN (
+    SELECT jsonb_agg(p.url ORDER BY p.created_at, p.id) FROM (
+      SELECT a.data->>'url' AS url, a.created_at, a.id FROM artifacts a
+      WHERE a.run_id = r.id AND a.artifact_type = 'PULL_REQUEST' AND a.is_ready ORDER BY a.created_at, a.id LIMIT 20) p) END AS urls,
+      (SELECT o.read_at IS NOT NULL FROM inbox_recipients o WHERE o.item_uid = i.uid AND o.user_uid = $3) AS is_read
+    FROM inbox_items i LEFT JOIN runs r ON r.id = i.run_id WHERE i.team_id = $1 AND i.uid = $2 AND i.kind <> 'acceptance';
+
+-- read_notifications_of_person
+    SELECT i.uid, i.kind, i.factory_uid, i.created_at, r.id AS run_id, coalesce(r.title, i.about->>'title') AS title, i.about->>'description' AS about, i.schedule_id, i.automation_uid,
+  left(r.status_message, 401) AS status_message, r.conversation_id,
+  CASE WHEN r.open_request IS NOT NULL THEN jsonb_build_object('request_id', r.open_request->'request_id', 'title', r.open_request->'title',
+    'options', r.open_request->'options') END AS question,
+  r.metadata->>'ticket_url' AS ticket_url,
+  (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(l)) ORDER BY l.uid), '[]') FROM (
+  SELECT u.uid, u.email FROM inbox_recipients c JOIN users u ON u.uid = c.user_uid
+  JOIN team_members m ON m.user_id = u.id AND m.team_id = i.team_id
+  WHERE c.item_uid = i.uid AND c.dismissed_at IS NULL) l) AS recipients,
+  CASE WHEN 'PULL_REQUEST' = ANY(r.artifact_types) THEN (
+    SELECT jsonb_agg(p.url ORDER BY p.created_at, p.id) FROM (
+      SELECT a.data->>'url' AS url, a.created_at, a.id FROM artifacts a
+      WHERE a.run_id = r.id AND a.artifact_type = 'PULL_REQUEST' AND a.is_ready ORDER BY a.created_at, a.id LIMIT 20) p) END AS urls, o.read_at IS NOT NULL AS is_read
+    FROM inbox_recipients o JOIN inbox_items i ON i.uid = o.item_uid LEFT JOIN runs r ON r.id = i.run_id
+    WHERE o.user_uid = $6 AND o.team_id = $1 AND o.dismissed_at IS NULL AND o.item_uid < $4 AND i.kind <> 'acceptance' AND ($2::text IS NULL OR i.factory_uid = $2) AND ($3::text[] IS NULL OR i.kind = ANY($3))
+      AND ($7::boolean IS NULL OR (o.read_at IS NOT NULL) = $7)
+    ORDER BY o.item_uid DESC LIMIT $5;
+
+-- read_notifications_of_team
+    SELECT i.uid, i.kind, i.factory_uid, i.created_at, r.id AS run_id, coalesce(r.title, i.about->>'title') AS title, i.about->>'description' AS about, i.schedule_id, i.automation_uid,
+  left(r.status_message, 401) AS status_message, r.conversation_id,
+  CASE WHEN r.open_request IS NOT NULL THEN jsonb_build_object('request_id', r.open_request->'request_id', 'title', r.open_request->'title',
+    'options', r.open_request->'options') END AS question,
+  r.metadata->>'ticket_url' AS ticket_url,
+  (SELECT coalesce(jsonb_agg(jsonb_strip_nulls(to_jsonb(l)) ORDER BY l.uid), '[]') FROM (
+  SELECT u.uid, u.email FROM inbox_recipients c JOIN users u ON u.uid = c.user_uid
+  JOIN team_members m ON m.user_id = u.id AND m.team_id = i.team_id
+  WHERE c.item_uid = i.uid AND c.dismissed_at IS NULL) l) AS recipients,
+  CASE WHEN 'PULL_REQUEST' = ANY(r.artifact_types) THEN (
+    SELECT jsonb_agg(p.url ORDER BY p.created_at, p.id) FROM (
+      SELECT a.data->>'url' AS url, a.created_at, a.id FROM artifacts a
+      WHERE a.run_id = r.id AND a.artifact_type = 'PULL_REQUEST' AND a.is_ready ORDER BY a.created_at, a.id LIMIT 20) p) END AS urls, NULL::boolean AS is_read
+    FROM (
+      SELECT DISTINCT c.item_uid FROM inbox_recipients c
+      JOIN users u ON u.uid = c.user_uid JOIN team_members m ON m.user_id = u.id AND m.team_id = c.team_id
+      WHERE c.team_id = $1 AND c.dismissed_at IS NULL AND c.item_uid < $4 AND ($6::text IS NULL OR c.user_uid = $6)
+    ) o JOIN inbox_items i ON i.uid = o.item_uid LEFT JOIN runs r ON r.id = i.run_id
+    WHERE i.kind <> 'acceptance' AND ($2::text IS NULL OR i.factory_uid = $2) AND ($3::text[] IS NULL OR i.kind = ANY($3))
+    ORDER BY o.item_uid DESC LIMIT $5;
+
+-- read_notify_rules
+SELECT n.rules FROM notify_rules n WHERE n.team_id = $1 AND (n.schedule_id = $2::uuid OR n.automation_uid = $3::text
+  OR ($2 IS NULL AND $3 IS NULL AND n.schedule_id IS NULL AND n.automation_uid IS NULL));
+
+-- read_notify_rules_of_owners
+    SELECT schedule_id, automation_uid, rules FROM notify_rules WHERE team_id = $1
+      AND (schedule_id = ANY($2::uuid[]) OR automation_uid = ANY($3::text[]));
+
 -- read_number_of_execution
 SELECT number FROM executions WHERE id = $1;
+
+-- read_offer_of_invitation
+    SELECT t.name AS team_name, i.role, u.display_name AS invited_by, i.expires_at
+    FROM team_invitations i JOIN teams t ON t.id = i.team_id JOIN users u ON u.id = i.invited_by
+    WHERE i.hash = $1 AND i.expires_at > clock_timestamp();
 
 -- read_open_model_requests
     SELECT a.id, coalesce(sum(o.reserved_usd), 0)::float8 AS reserved, count(o.id) AS open,
@@ -3269,6 +4111,17 @@ SELECT number FROM executions WHERE id = $1;
     SELECT count(*) AS count, coalesce(bool_or(name = $2), false) AS is_taken FROM automations
     WHERE factory_uid = $1 AND uid IS DISTINCT FROM $3;
 
+-- read_other_factory_of_name
+SELECT uid FROM factories WHERE team_id = $1 AND name = $2 AND uid <> $3 ORDER BY uid LIMIT 1;
+
+-- read_outcome_of_fresh_check
+    SELECT r.state, r.status_message, (
+      SELECT v.payload FROM run_events v WHERE v.run_id = r.id AND v.event_type = 'check_finished' ORDER BY v.seq DESC LIMIT 1) AS finished
+    FROM runs r JOIN fresh_checks k ON k.run_id = r.id WHERE r.id = $1 AND r.parent_run_id = $2;
+
+-- read_output_schema_of_run
+SELECT q.config->'output_schema' AS schema FROM run_requests q WHERE q.run_id = $1;
+
 -- read_overdue
 SELECT e.phase, (
   SELECT CASE WHEN jsonb_typeof(d.config->'max_duration_minutes') = 'number' THEN (d.config->>'max_duration_minutes')::float8 * 60 END
@@ -3280,6 +4133,11 @@ SELECT e.phase, (
   FROM run_requests d WHERE d.run_id = e.run_id) AS is_over_budget
     FROM executions e WHERE e.id = $1 AND e.is_live AND e.phase IN ('claimed', 'running') AND e.deadline_at < clock_timestamp();
 
+-- read_own_passkeys
+    SELECT p.id, p.name, p.is_synced, p.created_at, p.last_used_at, p.credential_id,
+      EXISTS (SELECT FROM api_keys k WHERE k.id = $2 AND k.passkey_id = p.id) AS is_current
+    FROM passkeys p WHERE p.user_id = (SELECT u.id FROM users u WHERE u.uid = $1) ORDER BY p.created_at, p.id;
+
 -- read_owner_of_sign_in_code
     SELECT u.display_name, t.name AS team_name FROM sign_in_codes c JOIN api_keys k ON k.id = c.key_id JOIN users u ON u.id = k.user_id
     JOIN teams t ON t.id = c.team_id WHERE c.hash = $1 AND c.expires_at > clock_timestamp();
@@ -3290,15 +4148,26 @@ SELECT e.phase, (
     FROM runs p JOIN executions e ON e.id = p.current_execution_id WHERE p.id = $1;
 
 -- read_parent_of_new_run
-SELECT id, ancestor_ids, metadata FROM runs WHERE id = $1 AND team_id = $2;
+SELECT r.id, r.ancestor_ids, r.metadata, q.comparison_commits FROM runs r LEFT JOIN run_requests q ON q.run_id = r.id
+    WHERE r.id = $1 AND r.team_id = $2;
 
 -- read_parent_of_request
-SELECT config, model_id, rights, executor_kind AS kind, executor_uid AS uid, (
+SELECT config, model_id, rights, checkout, executor_kind AS kind, executor_uid AS uid, (
   SELECT CASE WHEN jsonb_typeof(d.config->'max_duration_minutes') = 'number' THEN (d.config->>'max_duration_minutes')::float8 * 60 END
   FROM run_requests d WHERE d.run_id = runs.id) - (
   SELECT coalesce(sum(extract(epoch FROM coalesce(x.finished_at, x.ended_at, clock_timestamp()) - x.started_at) - x.idle_seconds), 0)::float8
   FROM executions x WHERE x.run_id = runs.id AND x.started_at IS NOT NULL) AS seconds_left
     FROM runs JOIN run_requests ON run_id = id WHERE id = $1;
+
+-- read_passed_fresh_checks
+    SELECT k.name FROM fresh_checks k JOIN runs r ON r.id = k.run_id
+    WHERE k.execution_id = $1 AND k.turn = $2 AND k.snapshot_id = $3 AND r.state = 'SUCCEEDED' AND NOT EXISTS (
+      SELECT FROM fresh_checks later
+      WHERE later.execution_id = $1 AND later.turn = $2 AND later.name = k.name AND later.attempt > k.attempt);
+
+-- read_passkey_by_credential
+    SELECT p.id, p.public_key, p.counter, u.uid AS user_uid FROM passkeys p JOIN users u ON u.id = p.user_id
+    WHERE p.credential_id = $1;
 
 -- read_pause_of_installation
 SELECT paused_at AS "pausedAt" FROM installation WHERE is_only AND paused_at IS NOT NULL;
@@ -3395,10 +4264,10 @@ SELECT id, title, ancestor_ids FROM runs WHERE id = ANY($1::uuid[]) AND team_id 
 
 -- read_protected_branches_of_execution
     SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'protected_branches' AS protected_branches, env.config->'protected_branches' AS present,
       (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'github_repos' AS repositories, env.config->'github_repos' AS present_repositories
     FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id
     JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
@@ -3426,7 +4295,7 @@ SELECT reported_at, content FROM run_changes WHERE run_id = $1;
 
 -- read_repositories_of_execution
     SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'github_repos' AS repositories
     FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id
     JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
@@ -3440,10 +4309,14 @@ SELECT reported_at, content FROM run_changes WHERE run_id = $1;
 SELECT owner || '/' || repo AS repository FROM factory_sources WHERE factory_uid = $1;
 
 -- read_request_to_rerun
-SELECT prompt, config, title, metadata, mode FROM runs JOIN run_requests ON run_id = id WHERE id = $1 AND team_id = $2;
+SELECT q.prompt, q.config, r.title, r.metadata, r.mode, q.checkout, p.id AS parent_run_id FROM runs r JOIN run_requests q ON q.run_id = r.id
+    LEFT JOIN runs p ON p.id = r.parent_run_id AND p.state <> 'CANCELLED' WHERE r.id = $1 AND r.team_id = $2;
 
 -- read_requests_approved_for_run
 SELECT request FROM followups WHERE run_id = $1 AND allow_for = 'run' ORDER BY position DESC LIMIT 100;
+
+-- read_result_of_run
+SELECT final_message, result, result IS NOT NULL AS has_value, artifact_id FROM run_results WHERE run_id = $1;
 
 -- read_rights_for_followup
     SELECT id, current_execution_id AS execution_id, config, contents, rights, jsonb_build_object('kind', executor_kind, 'uid', executor_uid) AS executor,
@@ -3460,6 +4333,9 @@ SELECT request FROM followups WHERE run_id = $1 AND allow_for = 'run' ORDER BY p
     FROM code_host_credentials
     WHERE team_id = $1 AND user_id IS NOT DISTINCT FROM (SELECT id FROM users WHERE uid = $2);
 
+-- read_room_for_github_app
+    SELECT count(*) AS count, count(*) FILTER (WHERE host = $2 AND app_id = $3::bigint) AS same FROM github_apps WHERE team_id = $1;
+
 -- read_room_of_new_artifact
 SELECT (SELECT coalesce(sum(size_bytes), 0) FROM artifacts WHERE run_id = $1) AS others, (
   coalesce((SELECT bytes FROM team_storage WHERE team_id = $2), 0)
@@ -3472,7 +4348,7 @@ SELECT (SELECT coalesce(sum(size_bytes), 0) FROM artifacts WHERE run_id = $1) AS
 
 -- read_run_item
     SELECT 
-  r.id, r.title, r.state, r.model_id, r.skill_spec, r.worker_host, r.source, r.execution_location, r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.ancestor_ids, r.schedule_id, r.schedule_name, r.schedule_cron, r.status_message, r.error_code, r.retryable, r.created_at, r.updated_at, r.started_at, r.ended_at, q.prompt, q.config, q.contents, q.rights, r.metadata, r.conversation_id, r.open_request, r.dropped_events, r.dropped_lines, CASE WHEN r.skill_spec IS NOT NULL THEN (
+  r.id, r.title, r.state, r.model_id, r.skill_spec, r.worker_host, r.source, r.execution_location, r.creator_kind, r.creator_uid, r.executor_kind, r.executor_uid, r.parent_run_id, r.retry_of, r.rerun_of, r.ancestor_ids, r.schedule_id, r.schedule_name, r.schedule_cron, r.status_message, r.error_code, r.retryable, r.created_at, r.updated_at, r.started_at, r.ended_at, q.prompt, q.config, q.contents, q.rights, q.comparison_commits, r.metadata, r.conversation_id, r.open_request, r.dropped_events, r.dropped_lines, CASE WHEN r.skill_spec IS NOT NULL THEN (
   SELECT jsonb_build_object('name', s.name, 'description', s.description, 'full_path', s.path, 'commit', s.commit_id)
   FROM run_skills s WHERE s.run_id = r.id AND s.position = 0) END AS skill,
     CASE WHEN r.error_code = 'external_authentication_required' THEN r.error_detail END AS error_detail,
@@ -3496,6 +4372,16 @@ SELECT (SELECT coalesce(sum(size_bytes), 0) FROM artifacts WHERE run_id = $1) AS
     FROM executions x WHERE x.run_id = r.id
   ) e ON true WHERE r.id = $1 AND r.team_id = $2;
 
+-- read_run_of_github_place
+    SELECT * FROM (
+      (SELECT d.runs[cardinality(d.runs)]::uuid AS run_id, d.sender->>'trust' = 'outsider' AS is_restricted, (d.sender->>'id')::bigint AS sender_id
+      FROM webhook_deliveries d WHERE d.sender->>'place_id' = $1::text AND d.sender IS NOT NULL AND d.runs <> '{}' ORDER BY d.id DESC LIMIT 1)
+      UNION ALL
+      (SELECT run_id, is_restricted, sender_id FROM github_comments WHERE place_id = $1::uuid AND run_id IS NOT NULL
+      ORDER BY created_at DESC LIMIT 1)) found
+    WHERE EXISTS (SELECT FROM runs r WHERE r.id = found.run_id)
+    ORDER BY run_id DESC LIMIT 1;
+
 -- read_run_of_prepared_attachment
 SELECT run_id AS "runId", team_id AS "teamId" FROM prepared_attachments WHERE id = $1;
 
@@ -3513,6 +4399,7 @@ SELECT id, state, conversation_id AS "conversationId", harness FROM runs WHERE i
       r.ancestor_ids AS "ancestorIds", jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) AS creator,
       jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor,
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase,
+      e.started_at IS NOT NULL AND EXISTS (SELECT FROM fresh_checks k WHERE k.run_id = r.id) AS "onlyReports",
       CASE WHEN r.current_execution_id = e.id THEN r.assignment_id END AS "assignmentId", e.worker_id AS "workerId",
       jsonb_path_query_first(q.contents, '$[*] ? (@.kind == "automation").uid') #>> '{}' AS "automationUid", jsonb_path_query_first(q.contents, '$[*] ? (@.kind == "definition").uid') #>> '{}' AS "factoryUid",
       (
@@ -3522,7 +4409,11 @@ SELECT id, state, conversation_id AS "conversationId", harness FROM runs WHERE i
     WHERE e.token_hash = $1 AND e.is_live AND e.phase IN ('assigned', 'claimed', 'running', 'idle', 'stopping');
 
 -- read_runs_of_conversation
-SELECT id, state, harness FROM runs WHERE conversation_id = $2 AND team_id = $1 ORDER BY created_at, id;
+    SELECT id, state, harness, until, until IS NOT NULL AS "isForked" FROM (
+      SELECT r.id, r.state, r.harness, f.up_to AS until, r.created_at FROM forked_runs f JOIN runs r ON r.id = f.run_id
+      WHERE f.conversation_id = $2 AND r.team_id = $1
+      UNION ALL SELECT id, state, harness, NULL, created_at FROM runs WHERE conversation_id = $2 AND team_id = $1
+    ) all_runs ORDER BY "isForked" DESC, created_at, id;
 
 -- read_runs_of_conversations_of_tasks
 SELECT conversation_id, id FROM runs WHERE team_id = $1 AND conversation_id = ANY($2::uuid[]);
@@ -3551,10 +4442,12 @@ SELECT conversation_id, id FROM runs WHERE team_id = $1 AND conversation_id = AN
     FROM steering s LEFT JOIN runs r ON r.id = s.id LEFT JOIN run_requests q ON q.run_id = r.id;
 
 -- read_runs_to_continue
-SELECT id, (
+    SELECT r.conversation_id AS uid, jsonb_agg(r.id) AS ids, (
   SELECT count(*) + coalesce(sum((SELECT count(*) FROM followups f WHERE f.run_id = c.id)), 0)
-    + coalesce((SELECT d.turns FROM deleted_turns d WHERE d.conversation_id = $1), 0)
-  FROM runs c WHERE c.conversation_id = $1)::int AS turn FROM runs WHERE conversation_id = $1 AND team_id = $2;
+    + coalesce((SELECT d.turns FROM deleted_turns d WHERE d.conversation_id = r.conversation_id), 0)
+  FROM runs c WHERE c.conversation_id = r.conversation_id)::int AS turn FROM runs r
+    WHERE r.team_id = $2 AND (r.conversation_id = $1 OR r.id IN (SELECT run_id FROM forked_runs WHERE conversation_id = $1))
+    GROUP BY r.conversation_id;
 
 -- read_saved_views
 SELECT id, name, path, (row_number() OVER (ORDER BY position, id) - 1)::integer AS position, created_at
@@ -3564,13 +4457,16 @@ SELECT id, name, path, (row_number() OVER (ORDER BY position, id) - 1)::integer 
 SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.cron_schedule, s.timezone, s.anchor_at, s.prompt, s.agent_config, s.agent_uid, s.mode, s.metadata, s.overlap, s.max_live_runs, s.enabled, s.next_run_at, s.last_due_at, s.last_ran_at, s.last_spawn_error, s.spawn_failures, s.creator_kind, s.creator_uid, s.editor_kind, s.editor_uid, s.executor_kind, s.executor_uid, s.revision, s.created_at, s.updated_at FROM schedules s WHERE s.team_id = $1 AND s.automation_uid IS NULL AND s.id = $2;
 
 -- read_schedule_of_waiting_start
-SELECT id, name, cron_schedule FROM schedules WHERE id = $1;
+SELECT id, name, cron_schedule, automation_uid FROM schedules WHERE id = $1;
 
 -- read_schedules_of_automations
 SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.cron_schedule, s.timezone, s.anchor_at, s.prompt, s.agent_config, s.agent_uid, s.mode, s.metadata, s.overlap, s.max_live_runs, s.enabled, s.next_run_at, s.last_due_at, s.last_ran_at, s.last_spawn_error, s.spawn_failures, s.creator_kind, s.creator_uid, s.editor_kind, s.editor_uid, s.executor_kind, s.executor_uid, s.revision, s.created_at, s.updated_at FROM schedules s WHERE s.automation_uid = ANY ($1::text[]) ORDER BY s.id;
 
 -- read_schedules_of_team
 SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.cron_schedule, s.timezone, s.anchor_at, s.prompt, s.agent_config, s.agent_uid, s.mode, s.metadata, s.overlap, s.max_live_runs, s.enabled, s.next_run_at, s.last_due_at, s.last_ran_at, s.last_spawn_error, s.spawn_failures, s.creator_kind, s.creator_uid, s.editor_kind, s.editor_uid, s.executor_kind, s.executor_uid, s.revision, s.created_at, s.updated_at FROM schedules s WHERE s.team_id = $1 AND s.automation_uid IS NULL ORDER BY s.name COLLATE "C", s.id;
+
+-- read_schedules_of_team_by_id
+SELECT s.id, s.enabled FROM schedules s WHERE s.team_id = $1 AND s.automation_uid IS NULL AND s.user_uid IS NULL AND s.id::text = ANY ($2::text[]);
 
 -- read_schedules_that_may_wait
     SELECT s.id, s.team_id, s.user_uid, s.automation_uid, s.trigger_name, s.name, s.cron_schedule, s.timezone, s.anchor_at, s.prompt, s.agent_config, s.agent_uid, s.mode, s.metadata, s.overlap, s.max_live_runs, s.enabled, s.next_run_at, s.last_due_at, s.last_ran_at, s.last_spawn_error, s.spawn_failures, s.creator_kind, s.creator_uid, s.editor_kind, s.editor_uid, s.executor_kind, s.executor_uid, s.revision, s.created_at, s.updated_at FROM schedules s
@@ -3625,6 +4521,9 @@ SELECT s.id, s.name, s.owner_uid IS NOT NULL AS is_personal, s.vault_key_id, s.s
     END ORDER BY p.n)
   FROM unnest($3::text[], $4::text[]) WITH ORDINALITY AS p (kind, uid, n)) AS held FROM stored_secrets s WHERE s.team_id = $1 AND s.owner_uid IS NULL AND s.name = ANY($2::text[]) AND ($5::uuid[] IS NULL OR s.id = ANY($5));
 
+-- read_senders_of_github_words
+SELECT DISTINCT github_id FROM github_words WHERE run_id = $1 AND status = 'sent' LIMIT 50;
+
 -- read_server_secrets_to_seal_again
         SELECT name::text AS id, value AS sealed,
           NULL::bytea AS earlier
@@ -3671,15 +4570,18 @@ SELECT owner, repo, path, blob_key FROM run_skills WHERE run_id = $1 AND blob_ke
     FROM artifacts a WHERE a.id = $1;
 
 -- read_source_of_factory
-SELECT s.factory_uid, s.team_id, s.owner, s.repo, s.branch, s.folder, s.poll_interval_seconds, s.set_by_uid, s.set_at, s.due_at, s.checked_at, s.applied_commit, s.last_outcome, s.last_at, s.last_commit, s.last_message, s.last_faults FROM factory_sources s WHERE s.team_id = $1 AND s.factory_uid = $2;
+SELECT s.factory_uid, s.team_id, s.owner, s.repo, s.branch, s.folder, s.poll_interval_seconds, s.variables, s.set_by_uid, s.set_at, s.due_at, s.checked_at, s.applied_commit, s.last_outcome, s.last_at, s.last_commit, s.last_message, s.last_faults FROM factory_sources s WHERE s.team_id = $1 AND s.factory_uid = $2;
 
--- read_staff_of_team
-    SELECT p.kind, p.uid FROM unnest($2::text[], $3::text[]) AS p (kind, uid)
+-- read_spend_of_run
+SELECT spent_usd::float8 AS spent FROM run_spend WHERE run_id = $1;
+
+-- read_staff_of_teams
+    SELECT p.question, p.kind, p.uid FROM unnest($1::int[], $2::uuid[], $3::text[], $4::text[], $5::text[]) AS p (question, team_id, kind, uid, executor_uid)
     WHERE CASE WHEN p.kind = 'user' THEN EXISTS (
         SELECT FROM team_members m JOIN users u ON u.id = m.user_id
-        WHERE m.team_id = $1 AND u.uid = p.uid AND m.role <> 'viewer' AND (u.uid <> $4 OR NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())))
-      ELSE EXISTS (SELECT FROM agent_identities i WHERE i.team_id = $1 AND i.uid = p.uid)
-        OR EXISTS (SELECT FROM api_keys k WHERE k.team_id = $1 AND k.kind = 'agent' AND coalesce(k.agent_uid, k.id::text) = p.uid) END;
+        WHERE m.team_id = p.team_id AND u.uid = p.uid AND m.role <> 'viewer' AND (u.uid <> p.executor_uid OR NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())) OFFSET 0)
+      ELSE EXISTS (SELECT FROM agent_identities i WHERE i.team_id = p.team_id AND i.uid = p.uid OFFSET 0)
+        OR EXISTS (SELECT FROM api_keys k WHERE k.team_id = p.team_id AND k.kind = 'agent' AND coalesce(k.agent_uid, k.id::text) = p.uid OFFSET 0) END;
 
 -- read_start_numbers_of_automations
     SELECT a.uid, day.*, newest.* FROM unnest($1::text[]) AS a (uid)
@@ -3693,12 +4595,13 @@ SELECT s.factory_uid, s.team_id, s.owner, s.repo, s.branch, s.folder, s.poll_int
         ORDER BY s.id DESC LIMIT 1) newest ON true;
 
 -- read_starts_of_automation
-    SELECT f.*, s.trigger_name FROM schedules s CROSS JOIN LATERAL (
-      SELECT id, due_at, fired_at, outcome, run_id, reason, starter_kind, starter_uid FROM starts WHERE schedule_id = s.id AND id < $2 ORDER BY id DESC LIMIT $3
-    ) f WHERE s.automation_uid = $1 ORDER BY f.id DESC LIMIT $3;
+    SELECT f.*, CASE WHEN s.automation_uid IS NULL THEN s.name ELSE s.trigger_name END AS schedule_name FROM (
+      SELECT id, due_at, fired_at, outcome, run_id, reason, starter_kind, starter_uid, schedule_id FROM starts WHERE automation_uid = $1 AND schedule_id IS NOT NULL AND id < $2
+      ORDER BY id DESC LIMIT $3
+    ) f JOIN schedules s ON s.id = f.schedule_id ORDER BY f.id DESC;
 
 -- read_starts_of_schedule
-SELECT id, due_at, fired_at, outcome, run_id, reason, starter_kind, starter_uid FROM starts WHERE schedule_id = $1 AND id < $2 ORDER BY id DESC LIMIT $3;
+    SELECT id, due_at, fired_at, outcome, run_id, reason, starter_kind, starter_uid FROM starts WHERE schedule_id = $1 AND automation_uid IS NULL AND id < $2 ORDER BY id DESC LIMIT $3;
 
 -- read_state_of_held_action
 SELECT state FROM held_actions WHERE id = $1 AND state <> 'waiting';
@@ -3718,7 +4621,16 @@ SELECT (
         WHERE sealed_value IS NOT NULL AND vault_key_id <> $1 AND vault_key_id = ANY($2::text[]) LIMIT $3;
 
 -- read_strictest_of_contents
-    SELECT coalesce(jsonb_agg(DISTINCT p.v) FILTER (WHERE p.v IS NOT NULL), '[]') AS approvals, min((SELECT min(v::text::float8) FROM jsonb_path_query(c.content, '$.**.max_cost_usd ? (@.type() == "number")') v)) AS max_cost_usd, min((SELECT min(v::text::float8) FROM jsonb_path_query(c.content, '$.**.max_turns ? (@.type() == "number")') v)) AS max_turns, min((SELECT min(v::text::float8) FROM jsonb_path_query(c.content, '$.**.max_duration_minutes ? (@.type() == "number")') v)) AS max_duration_minutes
+    SELECT coalesce(jsonb_agg(DISTINCT p.v) FILTER (WHERE p.v IS NOT NULL), '[]') AS approvals,
+      coalesce((SELECT jsonb_agg(f.v ORDER BY f.revision, f.n) FROM (
+        SELECT q.v, min(h.revision) AS revision, min(q.n) AS n FROM jsonb_to_recordset($1::jsonb) AS j(kind text, uid text)
+        JOIN content_revisions h ON h.kind = j.kind AND h.uid = j.uid
+        CROSS JOIN LATERAL jsonb_path_query(h.content, '$.**.checks[*] ? (@.type() == "object")') WITH ORDINALITY q (v, n)
+        GROUP BY q.v) f), '[]') AS checks,
+      (SELECT q.v FROM jsonb_to_recordset($1::jsonb) AS j(kind text, uid text)
+        JOIN content_revisions h ON h.kind = j.kind AND h.uid = j.uid
+        CROSS JOIN LATERAL jsonb_path_query(h.content, '$.** ? (@.output_schema.type() == "object")') q (v)
+        ORDER BY h.revision DESC LIMIT 1)->'output_schema' AS output_schema, min((SELECT min(v::text::float8) FROM jsonb_path_query(c.content, '$.**.max_cost_usd ? (@.type() == "number")') v)) AS max_cost_usd, min((SELECT min(v::text::float8) FROM jsonb_path_query(c.content, '$.**.max_turns ? (@.type() == "number")') v)) AS max_turns, min((SELECT min(v::text::float8) FROM jsonb_path_query(c.content, '$.**.max_duration_minutes ? (@.type() == "number")') v)) AS max_duration_minutes
     FROM jsonb_to_recordset($1::jsonb) AS i(kind text, uid text)
     JOIN content_revisions c ON c.kind = i.kind AND c.uid = i.uid
     LEFT JOIN LATERAL (
@@ -3851,6 +4763,16 @@ SELECT t.uid, t.factory_uid, t.conversation_id, t.run_id, t.title, t.description
         AND (CASE WHEN c.is_cancelled THEN greatest(t.updated_at, r.ended_at) ELSE t.updated_at END, t.uid) < ($9::timestamptz, $10::text)
       ORDER BY CASE WHEN c.is_cancelled THEN greatest(t.updated_at, r.ended_at) ELSE t.updated_at END desc, t.uid desc LIMIT $11;
 
+-- read_tasks_of_conversations
+SELECT t.uid, t.factory_uid, t.conversation_id, CASE WHEN c.is_cancelled THEN 'CANCELLED' ELSE t.stage END AS stage 
+  FROM factory_tasks t
+  LEFT JOIN runs s ON s.id = t.run_id AND s.team_id = t.team_id
+  LEFT JOIN LATERAL (
+    SELECT id, state, ended_at, worker_host, execution_location, source FROM runs
+    WHERE conversation_id = t.conversation_id AND team_id = t.team_id AND ancestor_ids = '{}' ORDER BY created_at DESC, id DESC LIMIT 1
+  ) r ON true
+  CROSS JOIN LATERAL (SELECT r.state = 'CANCELLED' AND r.ended_at > t.stage_at AS is_cancelled) c WHERE t.team_id = $1 AND t.conversation_id = ANY($2::uuid[]);
+
 -- read_team
 SELECT id, uid, name, 'member' AS role, created_at FROM teams WHERE id = $1;
 
@@ -3943,6 +4865,9 @@ SELECT id, uid FROM teams WHERE uid = ANY($1::text[]) ORDER BY id;
     SELECT event_uuid, run_id, event_type, occurred_at, execution_number, payload FROM run_events
     WHERE run_id = $1 AND event_type IS NOT NULL ORDER BY seq;
 
+-- read_title_of_conversation
+SELECT title FROM conversation_titles WHERE conversation_id = $2 AND team_id = $1;
+
 -- read_traced_actions
     SELECT event->>'type' AS type, event->>'action_id' AS action_id, event->>'occurred_at' AS occurred_at, event->>'category' AS category,
       event->>'state' AS state
@@ -3970,8 +4895,9 @@ SELECT uid, factory_uid FROM factory_tasks WHERE conversation_id = $1;
     SELECT u.uid FROM team_members m JOIN users u ON u.id = m.user_id
     WHERE m.team_id = $1 AND lower(u.email) = ANY($2::text[]);
 
--- read_unclaimed
-SELECT FROM executions e WHERE e.id = $1 AND e.is_live AND e.phase = 'assigned' AND e.claim_deadline < clock_timestamp();
+-- read_uids_of_named_environments
+    SELECT config->>'name' AS name, array_agg(uid ORDER BY uid) AS uids FROM environments
+    WHERE team_id = $1 AND config->>'name' = ANY ($2::text[]) GROUP BY config->>'name';
 
 -- read_usage_report
     SELECT * FROM (
@@ -3993,6 +4919,14 @@ SELECT FROM executions e WHERE e.id = $1 AND e.is_live AND e.phase = 'assigned' 
       > (($13::text[])[1], ($13::text[])[2], ($13::text[])[3], ($13::text[])[4], ($13::text[])[5], ($13::text[])[6], ($13::text[])[7])
     ORDER BY day, model, agent, creator, automation, factory, environment LIMIT $14;
 
+-- read_version_of_definition
+    SELECT v.version, v.file_bytes, v.variables, v.applied_by_uid, v.applied_at, v.commit_id, v.rolled_back_to, v.files FROM factory_definition_versions v JOIN factories f ON f.uid = v.factory_uid
+    WHERE f.team_id = $1 AND f.uid = $2 AND v.version = $3;
+
+-- read_versions_of_definition
+    SELECT v.version, v.file_bytes, v.variables, v.applied_by_uid, v.applied_at, v.commit_id, v.rolled_back_to FROM factory_definition_versions v JOIN factories f ON f.uid = v.factory_uid
+    WHERE f.team_id = $1 AND f.uid = $2 ORDER BY v.version DESC;
+
 -- read_visible_secrets
     SELECT id, name, owner_uid IS NOT NULL AS is_personal, agent_uids, created_at, updated_at, last_used_at FROM stored_secrets
     WHERE team_id = $1 AND ((owner_uid IS NULL AND ($3::text IS NULL OR $3 = ANY(agent_uids) OR EXISTS (
@@ -4004,6 +4938,16 @@ SELECT FROM executions e WHERE e.id = $1 AND e.is_live AND e.phase = 'assigned' 
     SELECT extract(epoch FROM (SELECT next_run_at FROM schedules WHERE next_run_at IS NOT NULL ORDER BY next_run_at LIMIT 1)
       - clock_timestamp())::float8 * 1000 AS wait_ms;
 
+-- read_waiting_followup
+    SELECT f.created_by_kind, f.created_by_uid, f.execution_id IS NOT NULL OR (e.phase <> 'ended' AND (
+  f.is_debug OR f.answers IS NOT NULL OR e.awaits_followup IS NULL
+  OR EXISTS (SELECT FROM followups later WHERE later.run_id = f.run_id AND later.position > f.position AND later.answers IS NOT NULL)
+  OR e.awaits_followup AND NOT EXISTS (SELECT FROM followups earlier
+    WHERE earlier.run_id = f.run_id AND earlier.position < f.position AND earlier.execution_id IS NULL))) AS is_taken,
+      e.started_at IS NULL AND EXISTS (SELECT FROM executions x WHERE x.run_id = $1 AND x.started_at IS NOT NULL)
+        AND NOT EXISTS (SELECT FROM followups o WHERE o.run_id = $1 AND o.id <> f.id AND o.execution_id IS NULL) AS is_needed
+    FROM followups f JOIN executions e ON e.id = $3 WHERE f.id = $2 AND f.run_id = $1;
+
 -- read_waiting_held_actions
     SELECT id, held_by, rest_of_run, request FROM held_actions
     WHERE run_id = $1 AND id::text = ANY($2::text[]) AND state = 'waiting';
@@ -4012,7 +4956,7 @@ SELECT FROM executions e WHERE e.id = $1 AND e.is_live AND e.phase = 'assigned' 
     WITH waiting AS MATERIALIZED (
       SELECT r.id AS run_id, r.state, e.id, e.number, e.pool, e.available_at, e.worker_id, e.sandbox, e.idle_until, e.image, e.depth, e.waits_for_place,
         r.worker_host, r.execution_location, r.source, q.config @? '$.approval_rules[*].host' AS asks_hosts, coalesce((SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(r.environment_revision, 1)) FROM environments n WHERE n.uid = r.environment_id) @? '$.services[*].image ? (@ != null)', false) AS starts_images
       FROM unnest($2::uuid[]) AS asked (id) JOIN runs r ON r.id = asked.id JOIN run_requests q ON q.run_id = r.id JOIN executions e ON e.id = r.current_execution_id
       WHERE r.team_id = $1
@@ -4061,7 +5005,7 @@ SELECT uid, name, auth_mode, signature_scheme, secret_name, delivery_id_header, 
     WHERE webhook_uid = $1 AND id < $2 AND ($3::text IS NULL OR label = $3) ORDER BY id DESC LIMIT $4;
 
 -- read_webhook_delivery
-SELECT id, label, size_bytes, identity, replay_of, runs, outcomes, provider_event, reason, received_at, payload, headers FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2;
+SELECT id, label, size_bytes, identity, replay_of, runs, outcomes, provider_event, reason, received_at, payload, headers, sender FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2;
 
 -- read_webhooks_of_factories
     SELECT uid, factory_uid, signature_scheme, enabled FROM webhooks WHERE team_id = $1 AND factory_uid = ANY ($2::text[]);
@@ -4100,7 +5044,7 @@ SELECT EXISTS (SELECT FROM factories WHERE team_id = $1 AND alias = $2) AS is_ta
 -- read_whether_key_is_last_of_owners
     SELECT EXISTS (
       SELECT FROM api_keys k JOIN team_members m ON m.team_id = $1 AND m.user_id = k.user_id
-      WHERE k.id = $2 AND (k.is_operator OR m.role = 'owner') AND k.kind = 'personal' AND NOT (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL) AND 
+      WHERE k.id = $2 AND (k.is_operator OR m.role = 'owner') AND k.kind = 'personal' AND NOT (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL OR k.passkey_id IS NOT NULL) AND 
   ((k.expires_at IS NULL OR k.expires_at > clock_timestamp())
     AND CASE WHEN k.kind <> 'personal' THEN $1 = k.team_id
       ELSE EXISTS (SELECT FROM team_members m WHERE m.team_id = $1 AND m.user_id = k.user_id) END
@@ -4112,7 +5056,7 @@ SELECT EXISTS (SELECT FROM factories WHERE team_id = $1 AND alias = $2) AS is_ta
         AND NOT EXISTS (
           SELECT FROM team_members owner JOIN team_members home ON home.user_id = owner.user_id
             JOIN api_keys other ON other.team_id = home.team_id AND other.user_id = home.user_id
-          WHERE owner.team_id = $1 AND owner.role = 'owner' AND other.id <> k.id AND other.kind = 'personal' AND NOT (other.minted_by IS NOT NULL OR other.signed_on_by IS NOT NULL) AND 
+          WHERE owner.team_id = $1 AND owner.role = 'owner' AND other.id <> k.id AND other.kind = 'personal' AND NOT (other.minted_by IS NOT NULL OR other.signed_on_by IS NOT NULL OR other.passkey_id IS NOT NULL) AND 
   ((other.expires_at IS NULL OR other.expires_at > clock_timestamp())
     AND CASE WHEN other.kind <> 'personal' THEN $1 = other.team_id
       ELSE EXISTS (SELECT FROM team_members m WHERE m.team_id = $1 AND m.user_id = other.user_id) END
@@ -4127,6 +5071,13 @@ SELECT EXISTS (SELECT FROM factories WHERE team_id = $1 AND alias = $2) AS is_ta
 
 -- read_whether_member_holds_operator_key
 SELECT EXISTS (SELECT FROM api_keys WHERE team_id = $1 AND user_id = $2 AND is_operator) AS found;
+
+-- read_whether_person_can_sign_in_without_passkey
+    SELECT EXISTS (SELECT FROM passkeys p WHERE p.user_id = (SELECT u.id FROM users u WHERE u.uid = $1) AND p.id <> $2)
+      OR EXISTS (SELECT FROM users u JOIN sign_on_identities i ON i.user_id = u.id WHERE u.uid = $1)
+      OR EXISTS (
+        SELECT FROM users u JOIN team_members m ON m.user_id = u.id JOIN api_keys k ON k.team_id = m.team_id AND k.user_id = u.id
+        WHERE u.uid = $1 AND NOT (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL OR k.passkey_id IS NOT NULL) AND (k.expires_at IS NULL OR k.expires_at > clock_timestamp())) AS found;
 
 -- read_whether_person_has_operator_key
     SELECT EXISTS (SELECT FROM users u JOIN team_members m ON m.user_id = u.id
@@ -4191,6 +5142,14 @@ SELECT worker_instance IS NULL AS "isPublic" FROM executions WHERE id = $1;
         ORDER BY u.uid LIMIT 50) p), '[]') AS people
     FROM content_revisions c WHERE c.team_id = $1 AND c.kind = $4 AND c.uid = $5 AND c.superseded_at IS NULL;
 
+-- read_why_repositories_stay
+    SELECT coalesce(
+      (SELECT coalesce(f.mode, f.request->>'mode', 'normal') FROM followups f
+       WHERE f.run_id = r.id AND f.execution_id = e.id AND (f.mode IS NOT NULL OR f.request->>'mode' IS NOT NULL OR f.taken_at >= e.started_at)
+       ORDER BY f.position DESC LIMIT 1),
+      CASE WHEN e.continues IS NULL THEN r.mode END) IS NOT DISTINCT FROM 'plan' AS is_planning, q.comparison_commits IS NOT NULL AS is_comparison
+    FROM executions e JOIN runs r ON r.id = e.run_id JOIN run_requests q ON q.run_id = r.id WHERE e.id = $1;
+
 -- read_why_webhook_delivery_was_not_written
     SELECT enabled AND version = $2 AS is_current, CASE WHEN cardinality(recent) < 60 THEN 0
     ELSE extract(epoch FROM recent[cardinality(recent) - 59] + interval '1 minute' - clock_timestamp())::float8 * 1000 END AS deliveries_ms, CASE WHEN cardinality(recent_rejected) < 60 THEN 0
@@ -4221,6 +5180,10 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
 -- read_worker_pools_of_person
     SELECT name FROM worker_pools WHERE team_id = $1 AND owner_kind = 'user' AND owner_uid = $2
     ORDER BY name COLLATE "C" FOR UPDATE;
+
+-- read_workers_for_fresh_checks
+    SELECT count(*) = 0 OR bool_or(coalesce(c.sandbox->'features' ?& ARRAY['host-rules', 'no-network'], false)) AS is_able FROM worker_connections c
+    WHERE CASE WHEN $1 = '' THEN c.team_id IS NULL ELSE c.worker_id = $1 AND c.team_id = $2 END AND (NOT c.draining AND c.problem IS NULL);
 
 -- read_workspace_blob
     SELECT e.workspace_blob AS blob FROM executions e JOIN runs o ON o.id = e.run_id JOIN run_requests oq ON oq.run_id = o.id,
@@ -4301,7 +5264,7 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
         disabled_at = CASE WHEN s.enabled AND now.ends THEN clock_timestamp() ELSE s.disabled_at END,
         updated_at = CASE WHEN s.enabled AND now.ends THEN clock_timestamp() ELSE s.updated_at END
       FROM done, event_subscriptions before, LATERAL (
-        SELECT f.is_first, $3 = 'gone' OR (NOT f.is_first AND before.failing_since < clock_timestamp() - interval '5 days') AS ends,
+        SELECT f.is_first, before.channel IS NULL AND ($3 = 'gone' OR NOT f.is_first AND before.failing_since < clock_timestamp() - interval '5 days') AS ends,
           CASE WHEN $3 = 'gone' THEN 'The receiver answered 410: it is gone.'
             ELSE 'Every attempt for 5 days failed; the last one: ' || $5 || '.' END AS reason
         FROM (SELECT before.failing_since IS NULL OR before.failed_at < done.started_at - interval '2 days' AS is_first) f
@@ -4319,13 +5282,18 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
     WHERE uid = $1 RETURNING enabled;
 
 -- record_finished_turn
-    UPDATE executions e SET finished_turns = greatest(e.finished_turns, $3)
+    UPDATE executions e SET finished_turns = greatest(e.finished_turns, $3),
+      awaits_followup = e.awaits_followup OR e.finished_turns < $3 AND e.awaits_followup IS NOT NULL
     FROM executions before JOIN runs r ON r.id = before.run_id JOIN run_requests q ON q.run_id = r.id
     WHERE e.id = $2 AND before.id = $2 AND r.id = $1
-    RETURNING before.finished_turns, before.phase, r.state, r.current_execution_id = e.id AS is_current,
+    RETURNING q.config ? 'output_schema' AS needs_result, jsonb_path_query_array(q.config, '$.checks[*].name') AS checks,
+      jsonb_path_query_array(q.config, '$.checks[*] ? (@.fresh == true).name') AS fresh_checks,
+      before.interrupted_turn IS NOT DISTINCT FROM $3 AS was_interrupted,
+      before.finished_turns, before.phase, r.state, r.current_execution_id = e.id AS is_current,
       (q.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds,
       EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL) AS has_followups,
-      EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL AND f.is_debug) AS has_debug_followups;
+      EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL AND f.is_debug) AS has_debug_followups,
+      CASE WHEN EXISTS (SELECT FROM followups f WHERE f.run_id = r.id AND f.execution_id IS NULL) THEN r.id END AS runyard_agents;
 
 -- record_fires_of_schedules
     WITH moved AS (
@@ -4348,11 +5316,13 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
       RETURNING s.id, s.enabled
     ), start AS (
       INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous,
-        undecided)
+        undecided, task_move, pull_request_url, pull_request_head)
       SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
-        coalesce(i.cancels_previous, false), coalesce(i.undecided, false)
+        coalesce(i.cancels_previous, false), coalesce(i.undecided, false), i.task_move, i.pull_request_url,
+        i.pull_request_head
       FROM jsonb_to_recordset($2::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
-        delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean)
+        delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean,
+        task_move jsonb, pull_request_url text, pull_request_head text)
     )
     SELECT id, enabled FROM moved;
 
@@ -4364,12 +5334,57 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
       enabled = s.enabled AND n.failures < 10,
       next_run_at = CASE WHEN n.failures < 10 THEN s.next_run_at END
     FROM (SELECT id, CASE WHEN $2::text IS NULL THEN 0 ELSE spawn_failures + $3::int END AS failures FROM schedules WHERE id = $1) n
-    WHERE s.id = n.id RETURNING s.enabled;
+    WHERE s.id = n.id AND s.automation_uid IS NOT DISTINCT FROM $4 RETURNING s.enabled;
 
 -- record_memory_blob
     UPDATE executions e SET memory_blob = $2, memory_turn = $3, memory_request = $4, memory_bytes = $5 FROM executions before
     WHERE e.id = $1 AND before.id = $1 AND coalesce(e.memory_turn, 0) <= $3
     RETURNING before.memory_blob;
+
+-- record_pull_request_event
+    WITH event AS (
+      INSERT INTO pull_request_events (team_id, url, guid, kind, is_person, login, check_suite) VALUES ($1, $2, $3, $4, $5, $6, $8)
+      ON CONFLICT (team_id, guid) DO NOTHING RETURNING kind
+    ), pull AS (
+      INSERT INTO pull_requests AS p (team_id, url, state, author_login, opened_at, merged_at, closed_at, changed_at, additions, deletions,
+        changed_files, num_commits, history_complete, head_sha, merged_by_login, merged_by_person)
+      SELECT $1, $2, s.state, s.author, s."openedAt", s."mergedAt", s."closedAt", s."changedAt", s.additions, s.deletions,
+        s."changedFiles", s.commits, event.kind = 'opened', s."headSha", s."mergedBy"->>'login', (s."mergedBy"->'isPerson')::boolean
+      FROM event, jsonb_to_record($7::jsonb) AS s(state text, author text, "openedAt" timestamptz, "mergedAt" timestamptz,
+        "closedAt" timestamptz, "changedAt" timestamptz, additions integer, deletions integer, "changedFiles" integer, commits integer,
+        "headSha" text, "mergedBy" jsonb)
+      WHERE $7::jsonb IS NOT NULL
+      ON CONFLICT (team_id, url) DO UPDATE SET
+        state = CASE WHEN excluded.changed_at >= p.changed_at THEN excluded.state ELSE p.state END,
+        merged_at = coalesce(excluded.merged_at, p.merged_at),
+        merged_by_login = coalesce(excluded.merged_by_login, p.merged_by_login),
+        merged_by_person = coalesce(excluded.merged_by_person, p.merged_by_person),
+        closed_at = CASE WHEN excluded.changed_at >= p.changed_at THEN excluded.closed_at ELSE p.closed_at END,
+        head_sha = CASE WHEN excluded.changed_at >= p.changed_at THEN coalesce(excluded.head_sha, p.head_sha) ELSE p.head_sha END,
+        additions = coalesce(excluded.additions, p.additions), deletions = coalesce(excluded.deletions, p.deletions),
+        changed_files = coalesce(excluded.changed_files, p.changed_files), num_commits = coalesce(excluded.num_commits, p.num_commits),
+        history_complete = p.history_complete OR excluded.history_complete,
+        changed_at = greatest(p.changed_at, excluded.changed_at)
+      RETURNING p.state
+    ), changed AS (
+      SELECT r.id, r.team_id, r.event_seq, r.conversation_id, r.parent_run_id, r.source, r.name, r.metadata, r.state, jsonb_build_object('url', $2::text,
+        'status', coalesce((SELECT state FROM pull), (SELECT state FROM pull_requests WHERE team_id = $1 AND url = $2), 'unknown'),
+        'change', event.kind, 'login', $6::text, 'is_person', $5::boolean, 'conclusion', $8::jsonb->>'conclusion') AS pull_request
+      FROM event, artifacts a JOIN runs r ON r.id = a.run_id
+      WHERE a.team_id = $1 AND a.canonical_url = $2 AND a.artifact_type = 'PULL_REQUEST' AND a.is_ready
+      ORDER BY r.id DESC LIMIT 10
+    ), delivery AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'run.pull_request_changed', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', r.state,
+      'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id, 'pull_request', r.pull_request))
+    FROM changed r 
+    JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.pull_request_changed' = ANY (s.events)
+      AND (s.filter_source IS NULL OR s.filter_source = r.source)
+      AND (s.filter_name IS NULL OR s.filter_name = r.name)
+      AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
+    RETURNING subscription_id)
+    SELECT (SELECT '' FROM delivery LIMIT 1) AS runyard_deliveries;
 
 -- record_sandbox
     UPDATE executions e SET sandbox = $2::jsonb WHERE id = $1 AND phase IN ('assigned', 'claimed', 'running') AND sandbox IS NULL
@@ -4410,9 +5425,11 @@ SELECT recount_team_storage() AS wrong;
     UPDATE event_deliveries SET next_attempt_at = clock_timestamp(), leased_until = NULL, round_attempts = round_attempts - 1
     WHERE id = $1 AND attempts = $2 AND status = 'pending';
 
+-- release_github_comment
+UPDATE github_comments SET leased_until = NULL WHERE key = $1 AND leased_until = $2;
+
 -- release_orphans_of_waiting_children
-    UPDATE executions e SET waits_for_place = false FROM runs r
-    WHERE r.id = e.run_id AND e.waits_for_place AND r.parent_run_id IS NULL
+    UPDATE executions e SET waits_for_place = false WHERE e.waits_for_place AND (SELECT r.parent_run_id IS NULL FROM runs r WHERE r.id = e.run_id)
     RETURNING e.pool AS runyard_queue;
 
 -- release_sweep
@@ -4443,6 +5460,9 @@ SELECT recount_team_storage() AS wrong;
 -- remove_environment_visitors
 DELETE FROM environment_visitors WHERE environment_uid = $1;
 
+-- rename_passkey
+UPDATE passkeys p SET name = $3 WHERE p.user_id = (SELECT u.id FROM users u WHERE u.uid = $1) AND p.id = $2 RETURNING p.id, p.name, p.is_synced, p.created_at, p.last_used_at;
+
 -- rename_signed_on_user
     UPDATE users SET display_name = $2, email = $3
     WHERE id = $1 AND (display_name, email) IS DISTINCT FROM ($2, $3);
@@ -4468,6 +5488,32 @@ UPDATE sweeps SET claimed_until = clock_timestamp() + interval '10 minutes' WHER
 -- replace_config_seal
 UPDATE server_secrets SET value = $2, vault_key_id = $3 WHERE name = $1 AND vault_key_id <> ALL($4::text[]);
 
+-- resolve_notifications_of_budget
+DELETE FROM inbox_items WHERE team_id = $1 AND kind = 'budget';
+
+-- resolve_reviews_of_conversation
+    DELETE FROM inbox_items i USING runs r
+    WHERE r.team_id = $1 AND r.conversation_id = $2 AND i.run_id = r.id AND i.kind = ANY($3::text[]);
+
+-- resolve_reviews_of_pull_requests
+    WITH url AS (SELECT DISTINCT unnest($2::text[]) AS url),
+    done AS (
+      SELECT i.uid, array_agg(a.canonical_url) AS urls
+      FROM url JOIN artifacts a ON a.team_id = $1 AND a.canonical_url = url.url AND a.artifact_type = 'PULL_REQUEST'
+      JOIN inbox_items i ON i.run_id = a.run_id AND i.kind = 'pr_review'
+      GROUP BY i.uid
+    ), locked AS (
+      SELECT i.uid, i.run_id, ARRAY(SELECT DISTINCT unnest(i.done_urls || done.urls) ORDER BY 1) AS urls FROM inbox_items i JOIN done ON done.uid = i.uid ORDER BY i.uid FOR UPDATE OF i
+    ), open AS (
+      SELECT l.uid FROM locked l WHERE EXISTS (
+        SELECT FROM artifacts a WHERE a.run_id = l.run_id AND a.artifact_type = 'PULL_REQUEST' AND a.is_ready
+          AND NOT coalesce(a.canonical_url = ANY(l.urls), false))
+    ), kept AS (
+      UPDATE inbox_items i SET done_urls = l.urls FROM locked l JOIN open o ON o.uid = l.uid WHERE i.uid = l.uid
+    )
+    DELETE FROM inbox_items i USING locked l WHERE i.uid = l.uid AND NOT EXISTS (SELECT FROM open o WHERE o.uid = l.uid)
+    RETURNING i.uid;
+
 -- restore_keys_of_team_member
     WITH back AS (
       DELETE FROM ended_members WHERE team_id = $1 AND user_id = $2 RETURNING keys, ended_at),
@@ -4486,7 +5532,7 @@ UPDATE factories f SET revision = revise_definition(f, $2, $3) WHERE f.uid = $1 
       previous_sealed_secret = CASE WHEN vault_key_id = ANY($5::text[]) THEN sealed_secret END,
       previous_secret_until = clock_timestamp() + interval '24 hours',
       vault_key_id = $3, sealed_secret = $4, updated_at = clock_timestamp()
-    WHERE team_id = $1 AND id = $2 RETURNING id, name, url, events, filter_source, filter_name, filter_metadata, enabled, disabled_reason, disabled_at, failing_since, created_at, updated_at;
+    WHERE team_id = $1 AND id = $2 AND channel IS NULL RETURNING id, name, url, events, filter_source, filter_name, filter_metadata, enabled, disabled_reason, disabled_at, failing_since, created_at, updated_at;
 
 -- rotate_secret_of_webhook
     UPDATE webhooks SET
@@ -4503,9 +5549,17 @@ UPDATE factories f SET revision = revise_definition(f, $2, $3) WHERE f.uid = $1 
         UPDATE event_subscriptions SET vault_key_id = $3, sealed_secret = $4, previous_sealed_secret = $5
         WHERE id = $1 AND sealed_secret = $2;
 
+-- seal_github_apps_again
+        UPDATE github_apps SET vault_key_id = $3, sealed_secrets = $4
+        WHERE uid = $1 AND sealed_secrets = $2 AND $5::bytea IS NULL;
+
 -- seal_mcp_servers_again
         UPDATE mcp_servers SET vault_key_id = $3, sealed_values = $4
         WHERE id = $1 AND sealed_values = $2 AND $5::bytea IS NULL;
+
+-- seal_model_providers_again
+        UPDATE model_providers SET vault_key_id = $3, sealed_key = $4
+        WHERE name = $1 AND sealed_key = $2 AND $5::bytea IS NULL;
 
 -- seal_run_secrets_again
         UPDATE run_secrets SET vault_key_id = $3, sealed_value = $4
@@ -4582,6 +5636,20 @@ UPDATE factories f SET revision = revise_definition(f, $2, $3) WHERE f.uid = $1 
   WHERE is_id_match OR ($1 <> '' AND NOT EXISTS (
     SELECT FROM unnest(string_to_array(lower($1), ' ')) word WHERE strpos(lower(name), word) = 0))
   ORDER BY is_id_match DESC, starts_with(lower(name), lower($1)) DESC, changed_at DESC, uid LIMIT $3;
+
+-- search_tasks_of_team
+    SELECT t.uid, t.factory_uid, t.conversation_id, t.run_id, t.title, t.description, CASE WHEN c.is_cancelled THEN 'CANCELLED' ELSE t.stage END AS stage, t.created_at,
+  CASE WHEN c.is_cancelled THEN greatest(t.updated_at, r.ended_at) ELSE t.updated_at END AS updated_at, s.creator_kind AS author_kind, s.creator_uid AS author_uid,
+  s.metadata->>'ticket_source' AS ticket_source, s.metadata->>'ticket_id' AS ticket_id,
+  r.id AS current_id, r.state AS current_state, r.worker_host, r.execution_location, r.source 
+  FROM factory_tasks t
+  LEFT JOIN runs s ON s.id = t.run_id AND s.team_id = t.team_id
+  LEFT JOIN LATERAL (
+    SELECT id, state, ended_at, worker_host, execution_location, source FROM runs
+    WHERE conversation_id = t.conversation_id AND team_id = t.team_id AND ancestor_ids = '{}' ORDER BY created_at DESC, id DESC LIMIT 1
+  ) r ON true
+  CROSS JOIN LATERAL (SELECT r.state = 'CANCELLED' AND r.ended_at > t.stage_at AS is_cancelled) c WHERE t.team_id = $1 AND position(lower($2) IN lower(t.title)) > 0
+    ORDER BY t.created_at DESC, t.uid LIMIT $3;
 
 -- search_webhooks
   SELECT * FROM (
@@ -4661,6 +5729,14 @@ UPDATE snapshot_files SET blob_key = $2, sha256 = $3 WHERE id = $1 AND blob_key 
     )
     SELECT blob FROM own UNION ALL SELECT blob FROM forgotten;
 
+-- settle_github_comment
+    UPDATE github_comments SET comment_id = coalesce($3::bigint, comment_id), text_hash = coalesce($4, text_hash), request_id = $5,
+      is_deleted = is_deleted OR $6, url = coalesce($7, url), leased_until = NULL
+    WHERE key = $1 AND leased_until = $2 RETURNING key;
+
+-- settle_github_word
+UPDATE github_words SET status = $3, message = NULL WHERE id = $1 AND attempts = $2 AND status = 'pending' RETURNING id;
+
 -- settle_held_action
     UPDATE held_actions SET state = $3, decided_at = clock_timestamp()
     WHERE run_id = $1 AND state = 'waiting' AND (id = $2::uuid OR $3 = 'approved_for_run'
@@ -4672,13 +5748,24 @@ UPDATE snapshot_files SET blob_key = $2, sha256 = $3 WHERE id = $1 AND blob_key 
 
 -- skip_waiting_starts_of_schedules
     UPDATE starts s SET outcome = 'skipped', undecided = false, reason = 'the schedule was paused while it waited'
-    WHERE outcome = 'waiting' AND schedule_id = ANY ($1::uuid[]) RETURNING id;
+    WHERE outcome = 'waiting' AND schedule_id = ANY ($1::uuid[])
+      AND automation_uid IS NOT DISTINCT FROM (SELECT o.automation_uid FROM schedules o WHERE o.id = s.schedule_id) RETURNING id;
 
 -- stop_asking_for_person
 UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = NULL WHERE id = $1;
 
+-- store_base_commits
+INSERT INTO base_commits (run_id, commits) VALUES ($1, $2)
+    ON CONFLICT (run_id) DO UPDATE SET commits = excluded.commits;
+
 -- store_service_report
 UPDATE service_instances SET report = $2::jsonb WHERE id = $1;
+
+-- submit_result
+    INSERT INTO run_results AS x (run_id, submitted, submitted_artifact_id, submitted_execution_id, submitted_turn)
+    VALUES ($1, $4::json, $5, $2, $3)
+    ON CONFLICT (run_id) DO UPDATE SET submitted = excluded.submitted, submitted_artifact_id = excluded.submitted_artifact_id,
+      submitted_execution_id = excluded.submitted_execution_id, submitted_turn = excluded.submitted_turn;
 
 -- sum_conversation_bytes
 SELECT sum(event_bytes) AS bytes FROM runs WHERE id = ANY($1::uuid[]);
@@ -4705,6 +5792,10 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       sum(cache_read_tokens) AS "cacheRead", sum(cache_write_tokens) AS "cacheWrite"
     FROM model_requests WHERE run_id = $1 GROUP BY model_id ORDER BY model_id;
 
+-- suspend_github_installation
+    UPDATE github_installations SET is_suspended = $3, account_login = coalesce($4, account_login)
+    WHERE app_uid = $1 AND installation_id = $2::bigint;
+
 -- suspend_refused_person
     WITH suspended AS (
       UPDATE sign_on_identities SET refresh_token = NULL, confirmed_until = least(confirmed_until, now()), next_check_at = NULL
@@ -4717,6 +5808,9 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       model_switches = model_switches + 1
     WHERE id = $1 AND model_id = $2 AND model_id <> $3 RETURNING model_switches;
 
+-- take_back_github_answer
+UPDATE github_comments SET asked_at = NULL, leased_until = NULL WHERE key = $1 AND leased_until = $2 RETURNING key;
+
 -- take_client_answer
     UPDATE client_answers SET attempt = $4, sent_at = NULL, closed_at = NULL
     WHERE id = (
@@ -4726,6 +5820,9 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       ORDER BY attempt DESC, created_at LIMIT 1 FOR UPDATE SKIP LOCKED
     )
     RETURNING id, response;
+
+-- take_failed_rerun
+INSERT INTO failed_reruns (run_id, rerun_id) VALUES ($1, $2) ON CONFLICT DO NOTHING RETURNING run_id;
 
 -- take_followup
     UPDATE followups SET execution_id = $3, taken_at = clock_timestamp()
@@ -4750,6 +5847,17 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       UPDATE sign_on_identities i SET next_check_at = now() + interval '2 minutes', token_sent = true FROM due WHERE i.id = due.id
       RETURNING i.id, i.user_id, i.issuer, i.subject, i.refresh_token, due.token_sent)
     SELECT taken.*, u.uid FROM taken JOIN users u ON u.id = taken.user_id;
+
+-- take_retry
+    UPDATE run_retries SET handled_at = clock_timestamp() WHERE run_id = (
+      SELECT run_id FROM run_retries WHERE run_id = $1 AND handled_at IS NULL AND due_at <= clock_timestamp() FOR UPDATE SKIP LOCKED)
+    RETURNING run_id;
+
+-- take_uncounted_failure
+    WITH taken AS (SELECT run_id FROM uncounted_failures WHERE run_id = $1 FOR UPDATE SKIP LOCKED),
+    gone AS (DELETE FROM uncounted_failures u USING taken WHERE u.run_id = taken.run_id)
+    SELECT r.id, r.team_id, r.schedule_id, r.metadata->>'automation_id' AS automation_uid, r.status_message
+    FROM taken JOIN runs r ON r.id = taken.run_id;
 
 -- take_upload_lease
     INSERT INTO upload_leases AS held (name, holder, expires_at)
@@ -4808,7 +5916,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> ($5::uuid[])[1] AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0)))
   AND ($11::boolean OR NOT EXISTS (SELECT FROM run_requests q WHERE q.run_id = e.run_id AND q.config @? '$.approval_rules[*].host' OFFSET 0))
   AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a JOIN run_requests q ON q.run_id = a.id WHERE a.id = e.run_id AND (SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(a.environment_revision, 1)) FROM environments n WHERE n.uid = a.environment_id) @? '$.services[*].image ? (@ != null)' OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended' OFFSET 0) LIMIT 1)
         AND (SELECT count(*) FROM executions b WHERE b.team_id = t.id AND b.is_live AND b.phase IN ('assigned', 'claimed', 'running') AND (b.awaiting_until IS NULL OR b.awaiting_until < clock_timestamp())) < t.max_concurrent_executions
@@ -4826,7 +5934,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> ($5::uuid[])[1] AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0)))
   AND ($11::boolean OR NOT EXISTS (SELECT FROM run_requests q WHERE q.run_id = e.run_id AND q.config @? '$.approval_rules[*].host' OFFSET 0))
   AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a JOIN run_requests q ON q.run_id = a.id WHERE a.id = e.run_id AND (SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(a.environment_revision, 1)) FROM environments n WHERE n.uid = a.environment_id) @? '$.services[*].image ? (@ != null)' OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended' OFFSET 0)
           ORDER BY e.depth DESC, e.available_at, e.id LIMIT least(team.free, cardinality($3::uuid[]))) e
@@ -4858,7 +5966,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
   OR NOT EXISTS (SELECT FROM worker_connections c WHERE c.id <> ($5::uuid[])[1] AND CASE WHEN e.pool = '' THEN c.team_id IS NULL ELSE c.worker_id = e.pool AND c.team_id = e.team_id END AND (NOT c.draining AND c.problem IS NULL) OFFSET 0)))
   AND ($11::boolean OR NOT EXISTS (SELECT FROM run_requests q WHERE q.run_id = e.run_id AND q.config @? '$.approval_rules[*].host' OFFSET 0))
   AND ($12::boolean OR NOT EXISTS (SELECT FROM runs a JOIN run_requests q ON q.run_id = a.id WHERE a.id = e.run_id AND (SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = n.uid AND c.revision = coalesce(a.environment_revision, 1)) FROM environments n WHERE n.uid = a.environment_id) @? '$.services[*].image ? (@ != null)' OFFSET 0))
   AND NOT EXISTS (SELECT FROM executions o WHERE o.run_id = e.run_id AND o.number < e.number AND o.phase <> 'ended' OFFSET 0)
           ORDER BY e.depth DESC, e.available_at, e.id LIMIT served.slots) e
@@ -4881,16 +5989,16 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     )
     SELECT status.is_contended, status.has_retries, moved.n, moved.id, moved.execution_id, moved.conversation_id, moved.team_number, moved.title, q.prompt, moved.model_id, q.config,
       (SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->'limits' FROM environments e WHERE e.uid = moved.environment_id) AS limits,
       (SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->>'system' FROM environments e WHERE e.uid = moved.environment_id) AS system,
       (SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->'services' FROM environments e WHERE e.uid = moved.environment_id) AS services,
       (SELECT (
-  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
+  SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
   WHERE c.kind = 'environment' AND c.uid = e.uid AND c.revision = coalesce(moved.environment_revision, 1))->'network' FROM environments e WHERE e.uid = moved.environment_id) AS network,
       execution.image, moved.created_at, moved.updated_at,
       extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS waited_seconds, moved.id AS runyard_runs
@@ -4913,7 +6021,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('INPROGRESS')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
   phase = CASE WHEN (args->>'idle_seconds')::float8 > 0 THEN 'idle' ELSE 'stopping' END,
@@ -4927,15 +6035,54 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_blocked', 'BLOCKED', execution.number, $3::jsonb
         FROM moved, execution
+      ), target AS MATERIALIZED (
+        SELECT DISTINCT r.id, t.name, e.rule->>'on' AS reason FROM moved r CROSS JOIN LATERAL (
+          SELECT n.rules FROM notify_rules n WHERE n.schedule_id = r.schedule_id
+          UNION ALL
+          SELECT n.rules FROM notify_rules n
+          WHERE n.automation_uid = r.metadata->>'automation_id' AND n.team_id = r.team_id AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', n.automation_uid)))
+        ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
+        WHERE e.rule->>'on' = 'needs_answer'
+      ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (
+        SELECT r.team_id, target.name AS target, jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'run_id', r.id, 'state', r.state, 'error_code', r.error_code,
+          'conversation_id', r.conversation_id, 'schedule_id', r.schedule_id, 'automation_id', r.metadata->>'automation_id')) AS data FROM target JOIN moved r ON r.id = target.id) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM moved r CROSS JOIN LATERAL (SELECT CASE WHEN r.open_request->>'kind' = 'permission' THEN 'blocked'
+  WHEN jsonb_array_length(r.open_request->'options') > 0 THEN 'answer_question' ELSE 'question' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      UNION ALL SELECT 1, target.name FROM target WHERE target.id = r.id
+      UNION ALL SELECT 3, a.uid FROM team_members m JOIN users a ON a.id = m.user_id
+        WHERE m.team_id = r.team_id AND m.role IN ('owner', 'admin')
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND m.role <> 'viewer' AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.blocked', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'BLOCKED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.blocked' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -4957,7 +6104,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('BLOCKED')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = CASE WHEN executions.phase = 'ended' THEN 'ended' ELSE 'stopping' END,
     stop_reason = CASE WHEN executions.phase = 'ended' THEN executions.stop_reason ELSE 'ordered' END,
@@ -4970,15 +6117,18 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_cancelled', 'CANCELLED', execution.number, $3::jsonb
         FROM moved, execution
+      ), resolved AS (
+        DELETE FROM inbox_items USING moved WHERE inbox_items.run_id = moved.id
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'CANCELLED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5000,7 +6150,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED', 'INPROGRESS')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'stopping', stop_reason = 'ordered', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
@@ -5015,11 +6165,12 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'CANCELLED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5041,7 +6192,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('QUEUED')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()
         FROM moved, input
@@ -5055,11 +6206,12 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'CANCELLED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5079,7 +6231,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('PENDING')
           AND runs.assignment_id = (args->>'assignment_id')::uuid
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'claimed', claimed_at = clock_timestamp(), claim_deadline = NULL, lease_until = clock_timestamp() + make_interval(secs => (args->>'lease_seconds')::float8),
     deadline_at = clock_timestamp() + make_interval(secs => (SELECT max_setup_seconds FROM teams WHERE teams.id = moved.team_id)::float8)
@@ -5117,7 +6269,9 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     ), event AS (
       INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
       SELECT moved.id, moved.event_seq, 'followup_received', 'QUEUED', next.number, $4::jsonb FROM moved, next
-    )
+    ), resolved AS (
+        DELETE FROM inbox_items USING moved WHERE inbox_items.run_id = moved.id
+      )
     SELECT moved.id AS runyard_runs, next.pool AS runyard_queue FROM moved, next;
 
 -- transition_err
@@ -5133,7 +6287,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED', 'INPROGRESS', 'BLOCKED')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'stopping', stop_reason = 'finished', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
@@ -5144,15 +6298,67 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_errored', 'ERROR', execution.number, $3::jsonb
         FROM moved, execution
+      ), resolved AS (
+        DELETE FROM inbox_items USING moved WHERE inbox_items.run_id = moved.id
+      ), retry AS (
+        INSERT INTO run_retries (run_id, due_at)
+        SELECT moved.id, clock_timestamp() + make_interval(secs => coalesce((q.config #>> '{retry,backoff_seconds}')::float8, 0))
+        FROM moved JOIN run_requests q ON q.run_id = moved.id WHERE q.config #> '{retry,on}' ? $5::text
+        ON CONFLICT DO NOTHING RETURNING run_id
+      ), unrepeated AS (
+        SELECT * FROM moved WHERE NOT EXISTS (SELECT FROM retry WHERE retry.run_id = moved.id)
+      ), target AS MATERIALIZED (
+        SELECT DISTINCT r.id, t.name, e.rule->>'on' AS reason FROM unrepeated r CROSS JOIN LATERAL (
+          SELECT n.rules FROM notify_rules n WHERE n.schedule_id = r.schedule_id
+          UNION ALL
+          SELECT n.rules FROM notify_rules n
+          WHERE n.automation_uid = r.metadata->>'automation_id' AND n.team_id = r.team_id AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', n.automation_uid)))
+        ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
+        WHERE r.parent_run_id IS NULL AND (e.rule->>'on' = 'failed'
+  OR (e.rule->>'on' = 'budget' AND r.error_code IN ('budget_exceeded', 'insufficient_credits')))
+      ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (
+        SELECT r.team_id, target.name AS target, jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'run_id', r.id, 'state', r.state, 'error_code', r.error_code,
+          'conversation_id', r.conversation_id, 'schedule_id', r.schedule_id, 'automation_id', r.metadata->>'automation_id')) AS data FROM target JOIN unrepeated r ON r.id = target.id) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM unrepeated r CROSS JOIN LATERAL (SELECT CASE WHEN r.parent_run_id IS NULL THEN 'failed' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      UNION ALL SELECT 1, target.name FROM target WHERE target.id = r.id
+      
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL AND NOT (k.kind = 'failed' AND (
+  SELECT count(*) FROM (SELECT FROM inbox_recipients c WHERE c.user_uid = p.uid AND c.team_id = r.team_id AND c.dismissed_at IS NULL
+    LIMIT 1000) c) >= 1000)
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
+      ), uncounted AS (
+        INSERT INTO uncounted_failures (run_id) SELECT r.id FROM unrepeated r
+        WHERE r.parent_run_id IS NULL AND (r.schedule_id IS NOT NULL OR r.metadata ? 'automation_id') ON CONFLICT DO NOTHING
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'ERROR', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5172,7 +6378,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED', 'INPROGRESS')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp(), deadline_at = NULL
         FROM moved, input
@@ -5182,15 +6388,65 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_errored', 'ERROR', execution.number, $3::jsonb
         FROM moved, execution
+      ), retry AS (
+        INSERT INTO run_retries (run_id, due_at)
+        SELECT moved.id, clock_timestamp() + make_interval(secs => coalesce((q.config #>> '{retry,backoff_seconds}')::float8, 0))
+        FROM moved JOIN run_requests q ON q.run_id = moved.id WHERE q.config #> '{retry,on}' ? $5::text
+        ON CONFLICT DO NOTHING RETURNING run_id
+      ), unrepeated AS (
+        SELECT * FROM moved WHERE NOT EXISTS (SELECT FROM retry WHERE retry.run_id = moved.id)
+      ), target AS MATERIALIZED (
+        SELECT DISTINCT r.id, t.name, e.rule->>'on' AS reason FROM unrepeated r CROSS JOIN LATERAL (
+          SELECT n.rules FROM notify_rules n WHERE n.schedule_id = r.schedule_id
+          UNION ALL
+          SELECT n.rules FROM notify_rules n
+          WHERE n.automation_uid = r.metadata->>'automation_id' AND n.team_id = r.team_id AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', n.automation_uid)))
+        ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
+        WHERE r.parent_run_id IS NULL AND (e.rule->>'on' = 'failed'
+  OR (e.rule->>'on' = 'budget' AND r.error_code IN ('budget_exceeded', 'insufficient_credits')))
+      ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (
+        SELECT r.team_id, target.name AS target, jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'run_id', r.id, 'state', r.state, 'error_code', r.error_code,
+          'conversation_id', r.conversation_id, 'schedule_id', r.schedule_id, 'automation_id', r.metadata->>'automation_id')) AS data FROM target JOIN unrepeated r ON r.id = target.id) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM unrepeated r CROSS JOIN LATERAL (SELECT CASE WHEN r.parent_run_id IS NULL THEN 'failed' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      UNION ALL SELECT 1, target.name FROM target WHERE target.id = r.id
+      
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL AND NOT (k.kind = 'failed' AND (
+  SELECT count(*) FROM (SELECT FROM inbox_recipients c WHERE c.user_uid = p.uid AND c.team_id = r.team_id AND c.dismissed_at IS NULL
+    LIMIT 1000) c) >= 1000)
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
+      ), uncounted AS (
+        INSERT INTO uncounted_failures (run_id) SELECT r.id FROM unrepeated r
+        WHERE r.parent_run_id IS NULL AND (r.schedule_id IS NOT NULL OR r.metadata ? 'automation_id') ON CONFLICT DO NOTHING
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'ERROR', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5210,7 +6466,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED', 'INPROGRESS')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'stopping', stop_reason = 'ordered', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
@@ -5221,15 +6477,65 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_failed', 'FAILED', execution.number, $3::jsonb
         FROM moved, execution
+      ), retry AS (
+        INSERT INTO run_retries (run_id, due_at)
+        SELECT moved.id, clock_timestamp() + make_interval(secs => coalesce((q.config #>> '{retry,backoff_seconds}')::float8, 0))
+        FROM moved JOIN run_requests q ON q.run_id = moved.id WHERE q.config #> '{retry,on}' ? $5::text
+        ON CONFLICT DO NOTHING RETURNING run_id
+      ), unrepeated AS (
+        SELECT * FROM moved WHERE NOT EXISTS (SELECT FROM retry WHERE retry.run_id = moved.id)
+      ), target AS MATERIALIZED (
+        SELECT DISTINCT r.id, t.name, e.rule->>'on' AS reason FROM unrepeated r CROSS JOIN LATERAL (
+          SELECT n.rules FROM notify_rules n WHERE n.schedule_id = r.schedule_id
+          UNION ALL
+          SELECT n.rules FROM notify_rules n
+          WHERE n.automation_uid = r.metadata->>'automation_id' AND n.team_id = r.team_id AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', n.automation_uid)))
+        ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
+        WHERE r.parent_run_id IS NULL AND (e.rule->>'on' = 'failed'
+  OR (e.rule->>'on' = 'budget' AND r.error_code IN ('budget_exceeded', 'insufficient_credits')))
+      ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (
+        SELECT r.team_id, target.name AS target, jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'run_id', r.id, 'state', r.state, 'error_code', r.error_code,
+          'conversation_id', r.conversation_id, 'schedule_id', r.schedule_id, 'automation_id', r.metadata->>'automation_id')) AS data FROM target JOIN unrepeated r ON r.id = target.id) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM unrepeated r CROSS JOIN LATERAL (SELECT CASE WHEN r.parent_run_id IS NULL THEN 'failed' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      UNION ALL SELECT 1, target.name FROM target WHERE target.id = r.id
+      
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL AND NOT (k.kind = 'failed' AND (
+  SELECT count(*) FROM (SELECT FROM inbox_recipients c WHERE c.user_uid = p.uid AND c.team_id = r.team_id AND c.dismissed_at IS NULL
+    LIMIT 1000) c) >= 1000)
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
+      ), uncounted AS (
+        INSERT INTO uncounted_failures (run_id) SELECT r.id FROM unrepeated r
+        WHERE r.parent_run_id IS NULL AND (r.schedule_id IS NOT NULL OR r.metadata ? 'automation_id') ON CONFLICT DO NOTHING
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'FAILED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5249,7 +6555,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('QUEUED')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()
         FROM moved, input
@@ -5259,15 +6565,65 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_errored', 'ERROR', execution.number, $3::jsonb
         FROM moved, execution
+      ), retry AS (
+        INSERT INTO run_retries (run_id, due_at)
+        SELECT moved.id, clock_timestamp() + make_interval(secs => coalesce((q.config #>> '{retry,backoff_seconds}')::float8, 0))
+        FROM moved JOIN run_requests q ON q.run_id = moved.id WHERE q.config #> '{retry,on}' ? $5::text
+        ON CONFLICT DO NOTHING RETURNING run_id
+      ), unrepeated AS (
+        SELECT * FROM moved WHERE NOT EXISTS (SELECT FROM retry WHERE retry.run_id = moved.id)
+      ), target AS MATERIALIZED (
+        SELECT DISTINCT r.id, t.name, e.rule->>'on' AS reason FROM unrepeated r CROSS JOIN LATERAL (
+          SELECT n.rules FROM notify_rules n WHERE n.schedule_id = r.schedule_id
+          UNION ALL
+          SELECT n.rules FROM notify_rules n
+          WHERE n.automation_uid = r.metadata->>'automation_id' AND n.team_id = r.team_id AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', n.automation_uid)))
+        ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
+        WHERE r.parent_run_id IS NULL AND (e.rule->>'on' = 'failed'
+  OR (e.rule->>'on' = 'budget' AND r.error_code IN ('budget_exceeded', 'insufficient_credits')))
+      ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (
+        SELECT r.team_id, target.name AS target, jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'run_id', r.id, 'state', r.state, 'error_code', r.error_code,
+          'conversation_id', r.conversation_id, 'schedule_id', r.schedule_id, 'automation_id', r.metadata->>'automation_id')) AS data FROM target JOIN unrepeated r ON r.id = target.id) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM unrepeated r CROSS JOIN LATERAL (SELECT CASE WHEN r.parent_run_id IS NULL THEN 'failed' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      UNION ALL SELECT 1, target.name FROM target WHERE target.id = r.id
+      
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL AND NOT (k.kind = 'failed' AND (
+  SELECT count(*) FROM (SELECT FROM inbox_recipients c WHERE c.user_uid = p.uid AND c.team_id = r.team_id AND c.dismissed_at IS NULL
+    LIMIT 1000) c) >= 1000)
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
+      ), uncounted AS (
+        INSERT INTO uncounted_failures (run_id) SELECT r.id FROM unrepeated r
+        WHERE r.parent_run_id IS NULL AND (r.schedule_id IS NOT NULL OR r.metadata ? 'automation_id') ON CONFLICT DO NOTHING
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'ERROR', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5287,7 +6643,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('INPROGRESS')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'stopping', stop_reason = 'ordered', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
@@ -5298,15 +6654,65 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_errored', 'ERROR', execution.number, $3::jsonb
         FROM moved, execution
+      ), retry AS (
+        INSERT INTO run_retries (run_id, due_at)
+        SELECT moved.id, clock_timestamp() + make_interval(secs => coalesce((q.config #>> '{retry,backoff_seconds}')::float8, 0))
+        FROM moved JOIN run_requests q ON q.run_id = moved.id WHERE q.config #> '{retry,on}' ? $5::text
+        ON CONFLICT DO NOTHING RETURNING run_id
+      ), unrepeated AS (
+        SELECT * FROM moved WHERE NOT EXISTS (SELECT FROM retry WHERE retry.run_id = moved.id)
+      ), target AS MATERIALIZED (
+        SELECT DISTINCT r.id, t.name, e.rule->>'on' AS reason FROM unrepeated r CROSS JOIN LATERAL (
+          SELECT n.rules FROM notify_rules n WHERE n.schedule_id = r.schedule_id
+          UNION ALL
+          SELECT n.rules FROM notify_rules n
+          WHERE n.automation_uid = r.metadata->>'automation_id' AND n.team_id = r.team_id AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', n.automation_uid)))
+        ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
+        WHERE r.parent_run_id IS NULL AND (e.rule->>'on' = 'failed'
+  OR (e.rule->>'on' = 'budget' AND r.error_code IN ('budget_exceeded', 'insufficient_credits')))
+      ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (
+        SELECT r.team_id, target.name AS target, jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'run_id', r.id, 'state', r.state, 'error_code', r.error_code,
+          'conversation_id', r.conversation_id, 'schedule_id', r.schedule_id, 'automation_id', r.metadata->>'automation_id')) AS data FROM target JOIN unrepeated r ON r.id = target.id) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM unrepeated r CROSS JOIN LATERAL (SELECT CASE WHEN r.parent_run_id IS NULL THEN 'failed' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      UNION ALL SELECT 1, target.name FROM target WHERE target.id = r.id
+      
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL AND NOT (k.kind = 'failed' AND (
+  SELECT count(*) FROM (SELECT FROM inbox_recipients c WHERE c.user_uid = p.uid AND c.team_id = r.team_id AND c.dismissed_at IS NULL
+    LIMIT 1000) c) >= 1000)
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
+      ), uncounted AS (
+        INSERT INTO uncounted_failures (run_id) SELECT r.id FROM unrepeated r
+        WHERE r.parent_run_id IS NULL AND (r.schedule_id IS NOT NULL OR r.metadata ? 'automation_id') ON CONFLICT DO NOTHING
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'ERROR', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5326,7 +6732,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'stopping', stop_reason = 'ordered', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
@@ -5337,15 +6743,65 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_errored', 'ERROR', execution.number, $3::jsonb
         FROM moved, execution
+      ), retry AS (
+        INSERT INTO run_retries (run_id, due_at)
+        SELECT moved.id, clock_timestamp() + make_interval(secs => coalesce((q.config #>> '{retry,backoff_seconds}')::float8, 0))
+        FROM moved JOIN run_requests q ON q.run_id = moved.id WHERE q.config #> '{retry,on}' ? $5::text
+        ON CONFLICT DO NOTHING RETURNING run_id
+      ), unrepeated AS (
+        SELECT * FROM moved WHERE NOT EXISTS (SELECT FROM retry WHERE retry.run_id = moved.id)
+      ), target AS MATERIALIZED (
+        SELECT DISTINCT r.id, t.name, e.rule->>'on' AS reason FROM unrepeated r CROSS JOIN LATERAL (
+          SELECT n.rules FROM notify_rules n WHERE n.schedule_id = r.schedule_id
+          UNION ALL
+          SELECT n.rules FROM notify_rules n
+          WHERE n.automation_uid = r.metadata->>'automation_id' AND n.team_id = r.team_id AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', n.automation_uid)))
+        ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
+        WHERE r.parent_run_id IS NULL AND (e.rule->>'on' = 'failed'
+  OR (e.rule->>'on' = 'budget' AND r.error_code IN ('budget_exceeded', 'insufficient_credits')))
+      ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (
+        SELECT r.team_id, target.name AS target, jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'run_id', r.id, 'state', r.state, 'error_code', r.error_code,
+          'conversation_id', r.conversation_id, 'schedule_id', r.schedule_id, 'automation_id', r.metadata->>'automation_id')) AS data FROM target JOIN unrepeated r ON r.id = target.id) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM unrepeated r CROSS JOIN LATERAL (SELECT CASE WHEN r.parent_run_id IS NULL THEN 'failed' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      UNION ALL SELECT 1, target.name FROM target WHERE target.id = r.id
+      
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL AND NOT (k.kind = 'failed' AND (
+  SELECT count(*) FROM (SELECT FROM inbox_recipients c WHERE c.user_uid = p.uid AND c.team_id = r.team_id AND c.dismissed_at IS NULL
+    LIMIT 1000) c) >= 1000)
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
+      ), uncounted AS (
+        INSERT INTO uncounted_failures (run_id) SELECT r.id FROM unrepeated r
+        WHERE r.parent_run_id IS NULL AND (r.schedule_id IS NOT NULL OR r.metadata ? 'automation_id') ON CONFLICT DO NOTHING
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'ERROR', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5365,7 +6821,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED', 'INPROGRESS', 'BLOCKED')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'stopping', stop_reason = 'finished', finished_at = clock_timestamp(), deadline_at = NULL, idle_until = NULL,
   stop_deadline = clock_timestamp() + make_interval(secs => (args->>'stop_seconds')::float8)
@@ -5376,15 +6832,67 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_failed', 'FAILED', execution.number, $3::jsonb
         FROM moved, execution
+      ), resolved AS (
+        DELETE FROM inbox_items USING moved WHERE inbox_items.run_id = moved.id
+      ), retry AS (
+        INSERT INTO run_retries (run_id, due_at)
+        SELECT moved.id, clock_timestamp() + make_interval(secs => coalesce((q.config #>> '{retry,backoff_seconds}')::float8, 0))
+        FROM moved JOIN run_requests q ON q.run_id = moved.id WHERE q.config #> '{retry,on}' ? $5::text
+        ON CONFLICT DO NOTHING RETURNING run_id
+      ), unrepeated AS (
+        SELECT * FROM moved WHERE NOT EXISTS (SELECT FROM retry WHERE retry.run_id = moved.id)
+      ), target AS MATERIALIZED (
+        SELECT DISTINCT r.id, t.name, e.rule->>'on' AS reason FROM unrepeated r CROSS JOIN LATERAL (
+          SELECT n.rules FROM notify_rules n WHERE n.schedule_id = r.schedule_id
+          UNION ALL
+          SELECT n.rules FROM notify_rules n
+          WHERE n.automation_uid = r.metadata->>'automation_id' AND n.team_id = r.team_id AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', n.automation_uid)))
+        ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
+        WHERE r.parent_run_id IS NULL AND (e.rule->>'on' = 'failed'
+  OR (e.rule->>'on' = 'budget' AND r.error_code IN ('budget_exceeded', 'insufficient_credits')))
+      ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (
+        SELECT r.team_id, target.name AS target, jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'run_id', r.id, 'state', r.state, 'error_code', r.error_code,
+          'conversation_id', r.conversation_id, 'schedule_id', r.schedule_id, 'automation_id', r.metadata->>'automation_id')) AS data FROM target JOIN unrepeated r ON r.id = target.id) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM unrepeated r CROSS JOIN LATERAL (SELECT CASE WHEN r.parent_run_id IS NULL THEN 'failed' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      UNION ALL SELECT 1, target.name FROM target WHERE target.id = r.id
+      
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL AND NOT (k.kind = 'failed' AND (
+  SELECT count(*) FROM (SELECT FROM inbox_recipients c WHERE c.user_uid = p.uid AND c.team_id = r.team_id AND c.dismissed_at IS NULL
+    LIMIT 1000) c) >= 1000)
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
+      ), uncounted AS (
+        INSERT INTO uncounted_failures (run_id) SELECT r.id FROM unrepeated r
+        WHERE r.parent_run_id IS NULL AND (r.schedule_id IS NOT NULL OR r.metadata ? 'automation_id') ON CONFLICT DO NOTHING
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'FAILED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5404,7 +6912,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED', 'INPROGRESS')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
   phase = CASE WHEN (args->>'idle_seconds')::float8 > 0 THEN 'idle' ELSE 'stopping' END,
@@ -5418,15 +6926,65 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_failed', 'FAILED', execution.number, $3::jsonb
         FROM moved, execution
+      ), retry AS (
+        INSERT INTO run_retries (run_id, due_at)
+        SELECT moved.id, clock_timestamp() + make_interval(secs => coalesce((q.config #>> '{retry,backoff_seconds}')::float8, 0))
+        FROM moved JOIN run_requests q ON q.run_id = moved.id WHERE q.config #> '{retry,on}' ? $5::text
+        ON CONFLICT DO NOTHING RETURNING run_id
+      ), unrepeated AS (
+        SELECT * FROM moved WHERE NOT EXISTS (SELECT FROM retry WHERE retry.run_id = moved.id)
+      ), target AS MATERIALIZED (
+        SELECT DISTINCT r.id, t.name, e.rule->>'on' AS reason FROM unrepeated r CROSS JOIN LATERAL (
+          SELECT n.rules FROM notify_rules n WHERE n.schedule_id = r.schedule_id
+          UNION ALL
+          SELECT n.rules FROM notify_rules n
+          WHERE n.automation_uid = r.metadata->>'automation_id' AND n.team_id = r.team_id AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', n.automation_uid)))
+        ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
+        WHERE r.parent_run_id IS NULL AND (e.rule->>'on' = 'failed'
+  OR (e.rule->>'on' = 'budget' AND r.error_code IN ('budget_exceeded', 'insufficient_credits')))
+      ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (
+        SELECT r.team_id, target.name AS target, jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'run_id', r.id, 'state', r.state, 'error_code', r.error_code,
+          'conversation_id', r.conversation_id, 'schedule_id', r.schedule_id, 'automation_id', r.metadata->>'automation_id')) AS data FROM target JOIN unrepeated r ON r.id = target.id) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM unrepeated r CROSS JOIN LATERAL (SELECT CASE WHEN r.parent_run_id IS NULL THEN 'failed' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      UNION ALL SELECT 1, target.name FROM target WHERE target.id = r.id
+      
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL AND NOT (k.kind = 'failed' AND (
+  SELECT count(*) FROM (SELECT FROM inbox_recipients c WHERE c.user_uid = p.uid AND c.team_id = r.team_id AND c.dismissed_at IS NULL
+    LIMIT 1000) c) >= 1000)
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
+      ), uncounted AS (
+        INSERT INTO uncounted_failures (run_id) SELECT r.id FROM unrepeated r
+        WHERE r.parent_run_id IS NULL AND (r.schedule_id IS NOT NULL OR r.metadata ? 'automation_id') ON CONFLICT DO NOTHING
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'FAILED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5446,7 +7004,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp(), deadline_at = NULL
         FROM moved, input
@@ -5456,15 +7014,65 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_failed', 'FAILED', execution.number, $3::jsonb
         FROM moved, execution
+      ), retry AS (
+        INSERT INTO run_retries (run_id, due_at)
+        SELECT moved.id, clock_timestamp() + make_interval(secs => coalesce((q.config #>> '{retry,backoff_seconds}')::float8, 0))
+        FROM moved JOIN run_requests q ON q.run_id = moved.id WHERE q.config #> '{retry,on}' ? $5::text
+        ON CONFLICT DO NOTHING RETURNING run_id
+      ), unrepeated AS (
+        SELECT * FROM moved WHERE NOT EXISTS (SELECT FROM retry WHERE retry.run_id = moved.id)
+      ), target AS MATERIALIZED (
+        SELECT DISTINCT r.id, t.name, e.rule->>'on' AS reason FROM unrepeated r CROSS JOIN LATERAL (
+          SELECT n.rules FROM notify_rules n WHERE n.schedule_id = r.schedule_id
+          UNION ALL
+          SELECT n.rules FROM notify_rules n
+          WHERE n.automation_uid = r.metadata->>'automation_id' AND n.team_id = r.team_id AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', n.automation_uid)))
+        ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
+        WHERE r.parent_run_id IS NULL AND (e.rule->>'on' = 'failed'
+  OR (e.rule->>'on' = 'budget' AND r.error_code IN ('budget_exceeded', 'insufficient_credits')))
+      ), notified AS (
+    INSERT INTO event_deliveries (subscription_id, event, data)
+    SELECT s.id, 'notification', t.data FROM (
+        SELECT r.team_id, target.name AS target, jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'run_id', r.id, 'state', r.state, 'error_code', r.error_code,
+          'conversation_id', r.conversation_id, 'schedule_id', r.schedule_id, 'automation_id', r.metadata->>'automation_id')) AS data FROM target JOIN unrepeated r ON r.id = target.id) t
+    JOIN event_subscriptions s ON s.team_id = t.team_id AND s.id::text = lower(t.target) AND s.enabled
+    RETURNING subscription_id
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM unrepeated r CROSS JOIN LATERAL (SELECT CASE WHEN r.parent_run_id IS NULL THEN 'failed' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      UNION ALL SELECT 1, target.name FROM target WHERE target.id = r.id
+      
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL AND NOT (k.kind = 'failed' AND (
+  SELECT count(*) FROM (SELECT FROM inbox_recipients c WHERE c.user_uid = p.uid AND c.team_id = r.team_id AND c.dismissed_at IS NULL
+    LIMIT 1000) c) >= 1000)
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
+      ), uncounted AS (
+        INSERT INTO uncounted_failures (run_id) SELECT r.id FROM unrepeated r
+        WHERE r.parent_run_id IS NULL AND (r.schedule_id IS NOT NULL OR r.metadata ? 'automation_id') ON CONFLICT DO NOTHING
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'FAILED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5484,11 +7092,12 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('PENDING')
           AND runs.assignment_id = (args->>'assignment_id')::uuid
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'queued', available_at = clock_timestamp(), token_hash = NULL, connection_id = NULL,
     worker_id = NULL, worker_instance = NULL, claim_deadline = NULL, assigned_at = NULL, agent_seen_at = NULL, sandbox = NULL,
-    last_agent_seq = 0, redaction_tails = '{}', transcript_bytes = 0, finished_turns = 0, interrupted_turn = NULL,
+    last_agent_seq = 0, redaction_tails = '{}', transcript_bytes = 0, finished_turns = 0, awaits_followup = false,
+    interrupted_turn = NULL,
     memory_blob = NULL, memory_turn = NULL, memory_request = NULL, workspace_turn = NULL, workspace_blob = NULL,
     workspace_bytes = NULL, workspace_sha256 = NULL, workspace_session = NULL, workspace_seq = NULL,
     workspace_is_checkpoint = false, workspace_done = 0, workspace_at = NULL,
@@ -5525,7 +7134,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('SUCCEEDED', 'BLOCKED')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'running', idle_until = NULL, finished_at = NULL, wanted_at = clock_timestamp(),
     idle_seconds = idle_seconds + extract(epoch FROM clock_timestamp() - executions.finished_at),
@@ -5542,15 +7151,18 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'followup_received', 'INPROGRESS', execution.number, $3::jsonb
         FROM moved, execution
+      ), resolved AS (
+        DELETE FROM inbox_items USING moved WHERE inbox_items.run_id = moved.id
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.started', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'INPROGRESS', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.started' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5657,7 +7269,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('CLAIMED')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET phase = 'running', started_at = clock_timestamp(),
     deadline_at = clock_timestamp() + make_interval(secs => (least((SELECT max_instance_runtime_seconds FROM teams WHERE teams.id = moved.team_id),
@@ -5677,11 +7289,12 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.started', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'INPROGRESS', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.started' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5701,7 +7314,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN ('INPROGRESS')
           
-        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata
+        RETURNING runs.id, runs.team_id, runs.event_seq, runs.conversation_id, runs.parent_run_id, runs.source, runs.name, runs.metadata, runs.executor_kind, runs.executor_uid, runs.creator_kind, runs.creator_uid, runs.schedule_id, runs.artifact_types, runs.open_request, runs.state, runs.error_code, runs.mode
       ), execution AS (
         UPDATE executions SET finished_at = clock_timestamp(), deadline_at = NULL, awaiting_until = NULL,
   phase = CASE WHEN (args->>'idle_seconds')::float8 > 0 THEN 'idle' ELSE 'stopping' END,
@@ -5715,15 +7328,52 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, 'oz_run_done', 'SUCCEEDED', execution.number, $3::jsonb
         FROM moved, execution
+      ), asked AS MATERIALIZED (
+        SELECT r.id, r.team_id, r.metadata->>'factory_uid' AS factory_uid, k.kind, p.uid
+        FROM moved r CROSS JOIN LATERAL (SELECT CASE
+  WHEN EXISTS (SELECT FROM factory_tasks t WHERE t.conversation_id = r.conversation_id AND t.stage = 'SPEC') THEN 'spec_review'
+  WHEN 'PULL_REQUEST' = ANY(r.artifact_types) THEN 'pr_review'
+  WHEN 'PLAN' = ANY(r.artifact_types) AND (SELECT coalesce(
+      (SELECT coalesce(f.mode, f.request->>'mode', 'normal') FROM followups f
+       WHERE f.run_id = r.id AND f.execution_id = e.id AND (f.mode IS NOT NULL OR f.request->>'mode' IS NOT NULL OR f.taken_at >= e.started_at)
+       ORDER BY f.position DESC LIMIT 1),
+      CASE WHEN e.continues IS NULL THEN r.mode END) IS NOT DISTINCT FROM 'plan' FROM executions e WHERE e.id = $2) THEN 'spec_review' END AS kind) k CROSS JOIN LATERAL (
+  SELECT DISTINCT uid FROM (
+    SELECT u.uid, w.place, min(w.place) OVER () AS first
+    FROM (
+      SELECT 1 AS place, r.executor_uid AS uid WHERE r.executor_kind = 'user'
+      UNION ALL SELECT 2, r.creator_uid WHERE r.creator_kind = 'user'
+      
+      
+    ) w JOIN users u ON u.uid = w.uid
+    JOIN team_members m ON m.user_id = u.id AND m.team_id = r.team_id AND NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = u.id AND i.confirmed_until <= clock_timestamp())
+  ) w WHERE place = first) p
+        WHERE k.kind IS NOT NULL AND NOT (k.kind = 'failed' AND (
+  SELECT count(*) FROM (SELECT FROM inbox_recipients c WHERE c.user_uid = p.uid AND c.team_id = r.team_id AND c.dismissed_at IS NULL
+    LIMIT 1000) c) >= 1000)
+      ), item AS (
+        INSERT INTO inbox_items (team_id, kind, run_id, factory_uid)
+        SELECT DISTINCT team_id, kind, id, left(factory_uid, 100) FROM asked RETURNING uid, run_id
+      ), recipient AS (
+        INSERT INTO inbox_recipients (item_uid, user_uid, team_id)
+        SELECT item.uid, asked.uid, asked.team_id FROM item JOIN asked ON asked.id = item.run_id
+      ), over AS (
+        DELETE FROM inbox_items i USING moved r WHERE i.kind = 'failed_times' AND i.team_id = r.team_id AND r.parent_run_id IS NULL
+          AND (i.schedule_id = r.schedule_id OR (i.automation_uid = r.metadata->>'automation_id' AND EXISTS (SELECT FROM run_requests q WHERE q.run_id = r.id
+  AND q.contents @> jsonb_build_array(jsonb_build_object('kind', 'automation', 'uid', i.automation_uid)))))
       ), delivery AS (
     INSERT INTO event_deliveries (subscription_id, event, data)
     SELECT s.id, 'run.ended', jsonb_strip_nulls(jsonb_build_object('run_id', r.id, 'state', 'SUCCEEDED', 'seq', r.event_seq,
       'conversation_id', r.conversation_id, 'parent_run_id', r.parent_run_id))
-    FROM moved r
+      || coalesce((SELECT CASE WHEN length(x.result::text) <= 65536 THEN jsonb_build_object('result', x.result)
+        WHEN x.artifact_id IS NOT NULL THEN jsonb_build_object('result_artifact_uid', x.artifact_id) END
+        FROM run_results x WHERE x.run_id = r.id), '{}')
+    FROM moved r 
     JOIN event_subscriptions s ON s.team_id = r.team_id AND s.enabled AND 'run.ended' = ANY (s.events)
       AND (s.filter_source IS NULL OR s.filter_source = r.source)
       AND (s.filter_name IS NULL OR s.filter_name = r.name)
       AND r.metadata @> s.filter_metadata
+      AND (s.channel IS NULL OR r.parent_run_id IS NULL)
     RETURNING subscription_id)
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
@@ -5746,6 +7396,9 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
       WHERE uid = $1
     )
     SELECT count(*) AS count FROM trimmed;
+
+-- unlink_github_account
+DELETE FROM github_people WHERE app_uid = $1 AND user_uid = $2 RETURNING login;
 
 -- unmark_awaiting
     UPDATE executions SET awaiting_until = NULL WHERE id = $1 AND token_hash = $2 AND awaiting_until IS NOT NULL
@@ -5783,7 +7436,7 @@ SELECT coalesce(sum(bytes), 0) AS stored FROM team_storage;
     WHERE id = $1 RETURNING id, name, command, args, url, value_names, created_at, updated_at;
 
 -- update_reported_pull_request
-    UPDATE artifacts SET data = $3::jsonb
+    UPDATE artifacts SET data = $3::jsonb, is_opened = is_opened OR $4
     WHERE run_id = $1 AND artifact_type = 'PULL_REQUEST' AND canonical_url = $2 RETURNING id;
 
 -- update_saved_view
@@ -5806,7 +7459,7 @@ UPDATE worker_connections SET disk_free_bytes = $2, disk_total_bytes = $3, probl
 -- update_task_of_factory
     UPDATE factory_tasks SET title = $2, description = $3, stage = coalesce($4, stage),
       stage_at = CASE WHEN $4 IS NULL THEN stage_at ELSE clock_timestamp() END, updated_at = clock_timestamp()
-    WHERE uid = $1;
+    WHERE uid = $1 RETURNING stage_at;
 
 -- update_team_models
     UPDATE team_models SET default_model_id = $2, fallback_model_ids = $3, disabled_model_ids = $4, updated_at = clock_timestamp()
@@ -5825,6 +7478,12 @@ UPDATE worker_connections SET disk_free_bytes = $2, disk_total_bytes = $3, probl
     UPDATE worker_connections SET instance_id = $2, slots = $3, draining = $4, sandbox = $5::jsonb, adopt_seconds = $6, version = $7,
       last_seen_at = clock_timestamp()
     WHERE id = $1;
+
+-- upsert_github_place
+    INSERT INTO github_places (installation_uid, repository_id, repository, kind, number, thread_id, is_private) VALUES ($1, $2, $3, $4, $5, $6, $7)
+    ON CONFLICT (installation_uid, repository_id, kind, number, thread_id) DO UPDATE SET repository = excluded.repository,
+      is_private = excluded.is_private
+    RETURNING id;
 
 -- use_approval_of_held_action
     WITH used AS (
@@ -5848,7 +7507,7 @@ WITH used AS (SELECT id AS key_id, NULL::uuid AS team_id FROM api_keys WHERE has
     SELECT $2, $3, 'personal', 'Browser session', coalesce(used.team_id, k.team_id), k.user_id, $4, $5,
       least(k.expires_at, now() + interval '8 hours'), k.id
     FROM used JOIN api_keys k ON k.id = used.key_id
-    WHERE k.kind = 'personal' AND NOT (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL) AND 
+    WHERE k.kind = 'personal' AND NOT (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL OR k.passkey_id IS NOT NULL) AND 
   ((k.expires_at IS NULL OR k.expires_at > clock_timestamp())
     AND CASE WHEN k.kind <> 'personal' THEN coalesce(used.team_id, k.team_id) = k.team_id
       ELSE EXISTS (SELECT FROM team_members m WHERE m.team_id = coalesce(used.team_id, k.team_id) AND m.user_id = k.user_id) END
@@ -5858,7 +7517,7 @@ WITH used AS (SELECT id AS key_id, NULL::uuid AS team_id FROM api_keys WHERE has
     AND (k.kind <> 'personal' OR k.is_operator
       OR NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = k.user_id AND i.confirmed_until <= clock_timestamp())))
     FOR KEY SHARE OF k
-    RETURNING team_id, expires_at, coalesce(minted_by, signed_on_by) AS made_by,
+    RETURNING team_id, expires_at, coalesce(minted_by, signed_on_by, passkey_id) AS made_by,
       (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid,
       (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name;
 
@@ -5869,7 +7528,7 @@ WITH used AS (SELECT id AS key_id, NULL::uuid AS team_id FROM api_keys WHERE has
     SELECT $2, $3, 'personal', 'Browser session', coalesce(used.team_id, k.team_id), k.user_id, $4, $5,
       least(k.expires_at, now() + interval '8 hours'), k.id
     FROM used JOIN api_keys k ON k.id = used.key_id
-    WHERE k.kind = 'personal' AND NOT (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL) AND 
+    WHERE k.kind = 'personal' AND NOT (k.minted_by IS NOT NULL OR k.signed_on_by IS NOT NULL OR k.passkey_id IS NOT NULL) AND 
   ((k.expires_at IS NULL OR k.expires_at > clock_timestamp())
     AND CASE WHEN k.kind <> 'personal' THEN coalesce(used.team_id, k.team_id) = k.team_id
       ELSE EXISTS (SELECT FROM team_members m WHERE m.team_id = coalesce(used.team_id, k.team_id) AND m.user_id = k.user_id) END
@@ -5879,7 +7538,7 @@ WITH used AS (SELECT id AS key_id, NULL::uuid AS team_id FROM api_keys WHERE has
     AND (k.kind <> 'personal' OR k.is_operator
       OR NOT EXISTS (SELECT FROM sign_on_identities i WHERE i.user_id = k.user_id AND i.confirmed_until <= clock_timestamp())))
     FOR KEY SHARE OF k
-    RETURNING team_id, expires_at, coalesce(minted_by, signed_on_by) AS made_by,
+    RETURNING team_id, expires_at, coalesce(minted_by, signed_on_by, passkey_id) AS made_by,
       (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid,
       (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name;
 
@@ -5898,6 +7557,9 @@ WITH used AS (SELECT id AS key_id, NULL::uuid AS team_id FROM api_keys WHERE has
 
 -- wait_for_end_of_person
 UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = confirmed_until WHERE id = $1;
+
+-- withdraw_waiting_followup
+DELETE FROM followups WHERE id = $1;
 
 -- write_acceptance
     INSERT INTO acceptances AS a (user_uid, kind, uid, revision) VALUES ($1, $2, $3, $4)
@@ -5925,8 +7587,10 @@ UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = confirmed_un
     RETURNING a.accepted_at, xmax = 0 AS is_new;
 
 -- write_definition_of_factory
-    INSERT INTO factory_definitions (factory_uid, version, files, uids, applied_by_uid, commit_id) VALUES ($1, $2, $3, $4, $5, $6)
+    INSERT INTO factory_definitions (factory_uid, version, files, uids, applied_by_uid, commit_id, variables)
+    VALUES ($1, $2, $3, $4, $5, $6, $7)
     ON CONFLICT (factory_uid) DO UPDATE SET version = excluded.version, files = excluded.files, uids = excluded.uids,
+      variables = excluded.variables,
       applied_by_uid = excluded.applied_by_uid, commit_id = excluded.commit_id, applied_at = clock_timestamp()
     RETURNING version;
 
@@ -5942,18 +7606,22 @@ UPDATE sign_on_identities SET refresh_token = NULL, next_check_at = confirmed_un
 
 -- write_source_of_factory
     INSERT INTO factory_sources AS s (claim, team_id, factory_uid, owner, repo, branch, folder, poll_interval_seconds, set_by_uid,
-      claimed_at, claimed_until, due_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp(), clock_timestamp() + interval '120 seconds',
-      clock_timestamp() + $8::integer * interval '1 second')
+      variables, claimed_at, claimed_until, due_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, clock_timestamp(),
+      clock_timestamp() + interval '120 seconds', clock_timestamp() + $8::integer * interval '1 second')
     ON CONFLICT (factory_uid) DO UPDATE SET owner = excluded.owner, repo = excluded.repo, branch = excluded.branch,
-      folder = excluded.folder, poll_interval_seconds = excluded.poll_interval_seconds, set_by_uid = excluded.set_by_uid,
+      folder = excluded.folder, poll_interval_seconds = excluded.poll_interval_seconds, variables = excluded.variables, set_by_uid = excluded.set_by_uid,
       set_at = clock_timestamp(), due_at = excluded.due_at, claim = excluded.claim, claimed_at = excluded.claimed_at,
       claimed_until = excluded.claimed_until, checked_at = NULL, found_at = NULL, applied_commit = NULL,
       last_outcome = NULL, last_at = NULL, last_commit = NULL, last_message = NULL, last_faults = NULL
-    RETURNING s.factory_uid, s.team_id, s.owner, s.repo, s.branch, s.folder, s.poll_interval_seconds, s.set_by_uid, s.set_at, s.due_at, s.checked_at, s.applied_commit, s.last_outcome, s.last_at, s.last_commit, s.last_message, s.last_faults;
+    RETURNING s.factory_uid, s.team_id, s.owner, s.repo, s.branch, s.folder, s.poll_interval_seconds, s.variables, s.set_by_uid, s.set_at, s.due_at, s.checked_at, s.applied_commit, s.last_outcome, s.last_at, s.last_commit, s.last_message, s.last_faults;
 
 -- write_team_budget
     INSERT INTO team_budgets AS b (team_id, monthly_limit_usd, credits) VALUES ($1, $2, $4)
     ON CONFLICT (team_id) DO UPDATE SET updated_at = now(),
       monthly_limit_usd = CASE WHEN $3::boolean THEN excluded.monthly_limit_usd ELSE b.monthly_limit_usd END,
       credits = CASE WHEN $5::boolean THEN excluded.credits ELSE b.credits END;
+
+-- write_title_of_conversation
+    INSERT INTO conversation_titles AS t (conversation_id, team_id, title) VALUES ($1, $2, $3)
+    ON CONFLICT (conversation_id) DO UPDATE SET title = excluded.title WHERE t.team_id = excluded.team_id;

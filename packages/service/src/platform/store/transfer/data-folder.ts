@@ -3,8 +3,9 @@ import type { BlobStore } from '../blobs/blobs.ts';
 import { markerKey, readBlobMarker } from '../blobs/marker.ts';
 import { type CopiedBlobs, copyBlobs } from '../blobs/move-blobs.ts';
 import { type BlobsSettings, blobsAddress, openBlobs, openBlobsAt } from '../blobs/open-blobs.ts';
-import { type Database, openDatabase } from '../database/database.ts';
+import type { Database } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
+import { openDatabase } from '../database/open-database.ts';
 import { addressOf } from '../database/server-problem.ts';
 import { findEmbeddedPostgres, startEmbeddedPostgres } from '../embedded/start.ts';
 

@@ -6,7 +6,7 @@ import type { AppliedMigration } from '../migrations/migrate.ts';
 import type { TransferResult } from './export.ts';
 import { type ExportReader, formatName, formatVersion, readExport, type Section } from './export-format.ts';
 
-/** Reads the first section: the migrations of the tables. Throws if it is not that of a backup that this version can read. */
+/** Reads the first section: the migrations of the tables. Throws if the section does not begin a backup that this version can read. */
 export async function readHeader(
   reader: ExportReader,
 ): Promise<{ readonly migrations: readonly AppliedMigration[]; readonly createdAt: string }> {
@@ -53,7 +53,7 @@ export async function visitSections(reader: ExportReader, visitor: SectionVisito
         throw new Error('The backup is not complete');
       return result;
     } else {
-      throw new Error('The backup has two beginnings');
+      throw new Error('The backup has a second first section');
     }
   }
 }

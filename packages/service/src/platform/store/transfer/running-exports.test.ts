@@ -7,9 +7,10 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import type { BlobStore } from '../blobs/blobs.ts';
 import { openFolderBlobs } from '../blobs/folder-blobs.ts';
+import { guardBlobs } from '../blobs/guarded-blobs.ts';
 import { StoreUnavailable } from '../database/unavailable.ts';
 import { exportDatabase } from './export.ts';
-import { keptByExports } from './running-exports.ts';
+import { noExportRuns } from './running-exports.ts';
 
 let database: TestDatabase;
 let folder: string;
@@ -19,7 +20,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   folder = await mkdtemp(path.join(tmpdir(), 'runyard-exports-'));
   ofFolder = await openFolderBlobs(folder);
-  ofService = keptByExports(ofFolder, database.db);
+  ofService = guardBlobs(ofFolder, { mayDelete: () => noExportRuns(database.db) });
 });
 afterAll(async () => {
   await database.drop();
@@ -92,6 +93,6 @@ test('an export fails if its connection to the database is lost while it writes 
 test('deleting a blob while the database does not answer keeps the blob and throws no error', async () => {
   await put('workspaces/4');
   const away = { query: () => Promise.reject(new StoreUnavailable('database', new Error('away'))) };
-  await keptByExports(ofFolder, away).delete('workspaces/4');
+  await guardBlobs(ofFolder, { mayDelete: () => noExportRuns(away) }).delete('workspaces/4');
   expect(await ofFolder.stat('workspaces/4')).toBeDefined();
 });

@@ -4,7 +4,6 @@
  * blobs would be missing in the export.
  */
 import type pg from 'pg';
-import type { BlobStore } from '../blobs/blobs.ts';
 import type { Queryable } from '../database/database.ts';
 import { boolean, defineStatement } from '../database/statement.ts';
 import { StoreUnavailable } from '../database/unavailable.ts';
@@ -41,21 +40,15 @@ const findExport = defineStatement({
 });
 
 /**
- * Returns a blob store that deletes nothing while an export of the database runs. Call `delete` only after the transaction that
- * deletes the row of the blob has ended, so that an export which begins later does not contain the row. The nightly sweep deletes the
- * blobs that were kept.
+ * Returns whether blobs may be deleted now: no export of the database runs. Ask only after the transaction that deletes the row of the
+ * blob has ended, so that an export which begins later does not contain the row. The nightly sweep deletes the blobs that were kept.
  */
-export function keptByExports(blobs: BlobStore, db: Queryable): BlobStore {
-  return {
-    ...blobs,
-    async delete(key) {
-      const [found] = await db.query(findExport).catch((error: unknown) => {
-        // If the database is unreachable, keep the blob and do not fail. The caller has already done its work when it deletes blobs, and
-        // the nightly sweep can delete this blob.
-        if (error instanceof StoreUnavailable) return [{ isRunning: true }];
-        throw error;
-      });
-      if (found?.isRunning === false) await blobs.delete(key);
-    },
-  };
+export async function noExportRuns(db: Queryable): Promise<boolean> {
+  const [found] = await db.query(findExport).catch((error: unknown) => {
+    // If the database is unreachable, keep the blob and do not fail. The caller has already done its work when it deletes blobs, and
+    // the nightly sweep can delete this blob.
+    if (error instanceof StoreUnavailable) return [{ isRunning: true }];
+    throw error;
+  });
+  return found?.isRunning === false;
 }

@@ -92,7 +92,7 @@ async function cancelDoomed(deps: ExecutionDeps, tx: Queryable, ancestorId: stri
     executionId: run.current_execution_id,
     state: run.state,
     payload: { ancestor_run_id: ancestorId },
-    status: { message: `Cancelled together with run ${ancestorId}, which it works for.` },
+    status: { message: `Cancelled together with its ancestor, run ${ancestorId}.` },
   });
   return outcome === 'cancelled';
 }

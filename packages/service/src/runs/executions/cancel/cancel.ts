@@ -1,11 +1,12 @@
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
+import { boolean, defineStatement, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import { type Author, recordAction, recordChange } from '../../../team/access/audit/record.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { endInterruptedWait } from '../idle/idle.ts';
 import { tellAgent } from '../notices.ts';
 import { type Attempt, lockWorkingAttempt } from '../run-tokens/attempt.ts';
+import { appendTimelineEvent } from '../timeline/timeline.ts';
 import { cancelDescendants, cancelLocked, type LockedCancelOutcome } from './cancel-descendants.ts';
 
 /**
@@ -52,7 +53,7 @@ export async function cancelRun(
     const { state, current_execution_id: executionId } = run;
     const cancelled = (await endInterruptedWait(tx, runId, deps.timing.leaveSeconds))
       ? 'wait_ended'
-      : await cancelLocked(deps, tx, { runId, executionId, state, cascades: true });
+      : await cancelLocked(deps, tx, { runId, executionId, state, cascades: true, ...payloadOf(by) });
     const isDone = cancelled === 'wait_ended' || cancelled === 'cancelled';
     if (isDone && by !== 'person' && 'creator' in by)
       await recordChange(tx, by, { action: 'run.cancel', subject: { type: 'run', uid: runId }, endsAccess: true });
@@ -66,16 +67,27 @@ export async function cancelRun(
   return outcome;
 }
 
+/** Returns the payload of the timeline event: the caller, or the run whose agent cancels. */
+const payloadOf = (by: 'person' | Author | Attempt): { payload?: Record<string, unknown> } =>
+  by === 'person' ? {} : { payload: 'runId' in by ? { from_run_id: by.runId } : { by: nameOf(by) } };
+
+/** Returns the author as the timeline shows it. */
+const nameOf = ({ creator: { kind, uid, displayName } }: Author) => ({
+  type: kind,
+  uid,
+  ...(displayName === undefined ? {} : { display_name: displayName }),
+});
+
 /**
  * Also ends the agent's wait for other runs, because the agent's commands are frozen during this wait, and frozen commands cannot end.
  */
 const interrupt = defineStatement({
   name: 'interrupt_turn',
   text: `
-    UPDATE executions e SET interrupted_turn = e.finished_turns + 1, awaiting_until = NULL FROM runs r
-    WHERE r.id = $1 AND e.id = r.current_execution_id AND r.state IN ('INPROGRESS', 'FAILED') AND e.phase = 'running'
-    RETURNING ${tellAgent('e.run_id')}`,
-  row: {},
+    UPDATE executions e SET interrupted_turn = e.finished_turns + 1, awaiting_until = NULL FROM runs r, executions before
+    WHERE r.id = $1 AND e.id = r.current_execution_id AND r.state IN ('INPROGRESS', 'FAILED') AND e.phase = 'running' AND before.id = e.id
+    RETURNING e.id, before.interrupted_turn IS DISTINCT FROM e.interrupted_turn AS is_first, ${tellAgent('e.run_id')}`,
+  row: { id: uuid, is_first: boolean },
 });
 
 const readAsking = defineStatement({
@@ -95,7 +107,10 @@ type InterruptOutcome = 'interrupted' | 'blocked' | 'asks' | 'no_turn';
 /** Asks the agent to end the turn in progress, and records which person asked. The sandbox stays. */
 export async function interruptRun(db: Database, runId: string, by: Author): Promise<InterruptOutcome> {
   return await db.transaction(async (tx) => {
-    if ((await tx.query(interrupt, [runId])).length === 0) return await whyNot(tx, runId);
+    const [interrupted] = await tx.query(interrupt, [runId]);
+    if (!interrupted) return await whyNot(tx, runId);
+    const event = { runId, executionId: interrupted.id, payload: { by: nameOf(by) } };
+    if (interrupted.is_first) await appendTimelineEvent(tx, { ...event, type: 'turn_interrupted' });
     await recordAction(tx, by, { action: 'run.interrupt', subject: { type: 'run', uid: runId } });
     return 'interrupted';
   });

@@ -98,7 +98,7 @@ export async function takeApproval(
   const values = [runId, heldBy, subject, restOfRun, executionId, randomUUID(), request, holdMs / 1000];
   const [held] = await tx.query(hold, values);
   return held === undefined
-    ? { kind: 'refused', reason: `the run has asked about ${maxHeldActions} such actions, as often as a run can` }
+    ? { kind: 'refused', reason: `the run has asked about ${maxHeldActions} such actions, which is the maximum` }
     : { kind: 'waiting', id: held.id };
 }
 

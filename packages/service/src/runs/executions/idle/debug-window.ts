@@ -182,7 +182,7 @@ const defaultRetentionMinutes = 10;
 const readRetention = defineStatement({
   name: 'read_failure_retention',
   text: `
-    SELECT ${configOfRun('env', 'r')}->'failure_session_retention_minutes' AS minutes,
+    SELECT coalesce(${configOfRun('env', 'r')}->'failure_session_retention_minutes', '${defaultRetentionMinutes}') AS minutes,
       jsonb_path_exists(coalesce(q.rights, '{}'), '$.secrets[*].phase ? (@ == "setup")') AS has_setup_secrets
     FROM runs r JOIN run_requests q ON q.run_id = r.id LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')} WHERE r.id = $1`,
   row: {
@@ -197,5 +197,5 @@ const readRetention = defineStatement({
  */
 export async function retentionSeconds(db: Queryable, runId: string): Promise<number> {
   const [row] = await db.query(readRetention, [runId]);
-  return row?.has_setup_secrets ? 0 : (row?.minutes ?? defaultRetentionMinutes) * 60;
+  return row?.has_setup_secrets ? 0 : (row?.minutes ?? 0) * 60;
 }

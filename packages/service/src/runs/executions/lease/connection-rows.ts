@@ -137,7 +137,7 @@ export async function renewLeases(
   return (await db.query(renew, [connectionId, leaseSeconds, agentStartSeconds, silentAgentSeconds])).length === 1;
 }
 
-/** Number of gone workers that are remembered. Whoever has a key of the hosted pool can connect under any number of names. */
+/** Maximum number of gone workers in the table. The limit exists because a key of the hosted pool can connect under any number of names. */
 const mostGone = 1_000;
 
 const drop = defineStatement({

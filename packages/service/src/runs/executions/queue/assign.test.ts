@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from 'vitest';
 import { assignNext, type OneSlot } from '../../../../test/assign-next.ts';
 import { insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { insertWorkerKey, insertWorkerPool } from '../../../../test/key.ts';
-import type { Statement } from '../../../platform/store/database/database.ts';
+import type { Statement } from '../../../platform/store/database/statement.ts';
 import { interruptRun } from '../cancel/cancel.ts';
 import { retryOrError } from '../transitions/relaunch.ts';
 import { claim } from '../transitions/transitions.ts';

@@ -8,7 +8,7 @@ import { tellQueue, tellReaders } from '../notices.ts';
 const perSweep = 100;
 
 /** SQL: `child_runs.max_live` of the request `p`. A stored configuration may be older than this member and have a value of another type. */
-const maxLiveOf = (p: string): string => `
+export const maxLiveOf = (p: string): string => `
   CASE WHEN jsonb_typeof(${p}.config #> '{child_runs,max_live}') = 'number' THEN (${p}.config #>> '{child_runs,max_live}')::float8::int
     ELSE ${usualLiveChildren} END`;
 
@@ -19,15 +19,17 @@ const waits = 'e.is_queued AND e.waits_for_place';
 
 /**
  * Finds parents that have a free place and a child that waits for it; first the parent whose child has waited longest. Parents without a
- * free place are left out, so they do not use up the limit of a round.
+ * free place are left out, so they do not use up the limit of a round. Reads the waiting children first: while the tables have no statistics,
+ * the planner could otherwise read all executions once for each run.
  */
 export const findParentsWithPlace = defineStatement({
   name: 'find_parents_with_place_for_child',
   text: `
+    WITH waiting AS MATERIALIZED (SELECT e.id, e.run_id, e.queued_at FROM executions e WHERE ${waits})
     SELECT w.parent_id FROM (
       SELECT r.parent_run_id AS parent_id, min(e.queued_at) AS since
-      FROM executions e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
-      WHERE ${waits} AND r.parent_run_id IS NOT NULL GROUP BY r.parent_run_id
+      FROM waiting e JOIN runs r ON r.id = e.run_id AND r.current_execution_id = e.id
+      WHERE r.parent_run_id IS NOT NULL GROUP BY r.parent_run_id
     ) w JOIN run_requests p ON p.run_id = w.parent_id
     WHERE (SELECT count(*) FROM runs c JOIN executions e ON e.id = c.current_execution_id
       WHERE c.parent_run_id = w.parent_id AND ${isLive('c')} AND NOT (${waits})) < ${maxLiveOf('p')}
@@ -60,10 +62,13 @@ const release = defineStatement({
   row: {},
 });
 
+/** SQL: the run of the execution `e` has no parent. A subquery, so that the planner reads only the runs of the executions that wait. */
+const isOrphan = '(SELECT r.parent_run_id IS NULL FROM runs r WHERE r.id = e.run_id)';
+
 /** Finds out whether children of deleted runs wait. */
 export const findWaitingOrphan = defineStatement({
   name: 'find_waiting_orphan',
-  text: 'SELECT FROM executions e JOIN runs r ON r.id = e.run_id WHERE e.waits_for_place AND r.parent_run_id IS NULL LIMIT 1',
+  text: `SELECT FROM executions e WHERE e.waits_for_place AND ${isOrphan} LIMIT 1`,
   row: {},
 });
 
@@ -71,8 +76,7 @@ export const findWaitingOrphan = defineStatement({
 const releaseOrphans = defineStatement({
   name: 'release_orphans_of_waiting_children',
   text: `
-    UPDATE executions e SET waits_for_place = false FROM runs r
-    WHERE r.id = e.run_id AND e.waits_for_place AND r.parent_run_id IS NULL
+    UPDATE executions e SET waits_for_place = false WHERE e.waits_for_place AND ${isOrphan}
     RETURNING ${tellQueue('e.pool')}`,
   row: {},
 });

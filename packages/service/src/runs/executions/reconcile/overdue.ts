@@ -12,7 +12,7 @@ import { tellQueueOfFreed } from '../notices.ts';
 import { type Phase, workingPhases } from '../phases.ts';
 import { allowedSeconds, workedSeconds } from '../time.ts';
 import { appendShutdown } from '../timeline/timeline.ts';
-import { exceedBudget, expireRun, expireSetup, requeue } from '../transitions/transitions.ts';
+import { exceedBudget, expireRun, expireSetup } from '../transitions/transitions.ts';
 
 /** An execution that a sweep found. */
 export interface Candidate {
@@ -38,28 +38,6 @@ async function underLock(
   });
 }
 
-/** SQL: no worker claimed the assignment of the execution `e` in time. */
-export const isUnclaimed = (e: string): string =>
-  `${e}.is_live AND ${e}.phase = 'assigned' AND ${e}.claim_deadline < clock_timestamp()`;
-
-const readUnclaimed = defineStatement({
-  name: 'read_unclaimed',
-  text: `SELECT FROM executions e WHERE e.id = $1 AND ${isUnclaimed('e')}`,
-  row: {},
-});
-
-/** Takes back an assignment that no worker claimed in time. */
-export async function takeBack(
-  deps: ExecutionDeps,
-  assigned: Candidate & { readonly assignment_id: string },
-): Promise<void> {
-  const { run_id: runId, execution_id: executionId, assignment_id } = assigned;
-  await underLock(deps, assigned, async (tx) => {
-    if ((await tx.query(readUnclaimed, [executionId])).length === 0) return;
-    await requeue(tx, { runId, executionId, args: { assignment_id } });
-  });
-}
-
 /** SQL: the deadline of the execution `e` has passed. */
 export const isOverdue = (e: string): string =>
   `${e}.is_live AND ${e}.phase IN ${workingPhases} AND ${e}.deadline_at < clock_timestamp()`;
@@ -81,7 +59,7 @@ export async function endOverdue(deps: ExecutionDeps, overdue: Candidate): Promi
     await expireDebugTurn(deps, tx, executionId);
     const stop_seconds = deps.timing.cancelGraceSeconds;
     if (execution.phase === 'running' && execution.is_over_budget) {
-      const message = `The run has worked for its max_duration_minutes of ${execution.allowed_minutes}, and it was ended. Create a run with a higher one.`;
+      const message = `The run has worked for its max_duration_minutes of ${execution.allowed_minutes}, and it was ended. Create a run with a higher limit.`;
       await exceedBudget(tx, {
         runId,
         executionId,

@@ -2,13 +2,13 @@
  * Finishes work that a crashed process left behind. Each sweep finds the executions that need a change, and changes each of them with the
  * same conditional statements as in normal operation. Any number of processes may sweep at once.
  */
-import type { Statement } from '../../../platform/store/database/database.ts';
 import {
   boolean,
   defineStatement,
   integer,
   nullable,
   type RowOf,
+  type Statement,
   text,
   uuid,
 } from '../../../platform/store/database/statement.ts';
@@ -19,17 +19,9 @@ import { leaveIdle, overIdle } from '../idle/idle.ts';
 import { outageSeconds } from '../lease/heartbeat.ts';
 import { livePhases } from '../phases.ts';
 import { expireQueued } from '../transitions/transitions.ts';
-import {
-  type Candidate,
-  endAbandoned,
-  endOverdue,
-  isAbandoned,
-  isLeaseOver,
-  isOverdue,
-  isUnclaimed,
-  takeBack,
-} from './overdue.ts';
+import { type Candidate, endAbandoned, endOverdue, isAbandoned, isLeaseOver, isOverdue } from './overdue.ts';
 import { endSandbox } from './sandbox-end.ts';
+import { isUnclaimed, takeBack } from './take-back.ts';
 
 const sweepLimit = 200;
 
@@ -93,7 +85,12 @@ export async function reconcile(deps: ExecutionDeps): Promise<void> {
   const onFailure = ({ run_id, execution_id }: Candidate, error: unknown) =>
     deps.log.error({ err: error, run_id, execution_id }, 'an execution is reconciled again later');
   const silence = [outageSeconds(timing)];
-  await eachAlone(await db.query(unclaimed, []), (row) => takeBack(deps, row), onFailure);
+  await eachAlone(
+    await db.query(unclaimed, []),
+    ({ run_id, execution_id, assignment_id }) =>
+      takeBack(deps, { runId: run_id, executionId: execution_id, assignmentId: assignment_id }, 'late'),
+    onFailure,
+  );
   await eachAlone(await db.query(lost, silence), (row) => endLost(deps, row), onFailure);
   await eachAlone(await db.query(overdue, []), (row) => endOverdue(deps, row), onFailure);
   await finishCascades(deps);
@@ -109,14 +106,14 @@ export async function reconcile(deps: ExecutionDeps): Promise<void> {
 async function endLost(deps: ExecutionDeps, row: RowOf<typeof lost>): Promise<void> {
   const worker = row.worker_id ?? 'unknown';
   if (!row.is_silent) {
-    const message = `Worker ${worker} was lost: neither it nor the agent was heard of for the length of the lease. Look at the worker's log.`;
+    const message = `Worker ${worker} was lost: neither the worker nor the agent sent anything during the lease. Look at the worker's log.`;
     await endSandbox(deps, row.execution_id, { kind: 'silent', message });
     return;
   }
   const { agentStartSeconds, silentAgentSeconds } = deps.timing;
   const what = row.never_called
     ? `no agent called the service within ${agentStartSeconds / 60} min after worker ${worker} claimed the run`
-    : `the agent was not heard of for ${silentAgentSeconds / 60} min, although worker ${worker} is connected`;
+    : `the agent sent nothing for ${silentAgentSeconds / 60} min, although worker ${worker} is connected`;
   await endSandbox(deps, row.execution_id, {
     kind: 'silent',
     message: `The sandbox was lost: ${what}. Look at the worker's log, and at the program that its dispatch command started.`,

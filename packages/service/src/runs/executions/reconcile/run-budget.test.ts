@@ -40,7 +40,7 @@ describe('max_cost_usd', () => {
     expect(await stateOf(service, runId)).toEqual({
       state: 'FAILED',
       code: 'budget_exceeded',
-      message: 'The run has spent $0.0036 of its max_cost_usd of $0.003. Create a run with a higher one.',
+      message: 'The run has spent $0.0036 of its max_cost_usd of $0.003. Create a run with a higher limit.',
     });
     expect((await ask(runToken)).status).toBe(401);
   });
@@ -172,7 +172,7 @@ describe('max_duration_minutes', () => {
       state: 'FAILED',
       code: 'budget_exceeded',
       message:
-        'The run has worked for its max_duration_minutes of 10, and it was ended. Create a run with a higher one.',
+        'The run has worked for its max_duration_minutes of 10, and it was ended. Create a run with a higher limit.',
     });
   });
 

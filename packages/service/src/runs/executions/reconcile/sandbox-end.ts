@@ -191,9 +191,7 @@ export async function endSandboxWithin(
   if (remains === undefined) await appendShutdown(tx, { runId: execution.run_id, executionId, payload: { ...exit } });
 }
 
-/**
- * Ends an execution whose end does not change its run. If the end of the sandbox is not proven, only orders the worker to end the sandbox.
- */
+/** Ends an execution without changing its run. If the end of the sandbox is not proven, only orders the worker to end the sandbox. */
 async function endSettled(
   deps: ExecutionDeps,
   tx: Queryable,

@@ -22,7 +22,7 @@ import { authorsOfFollowup, turnOfConversation } from './present-rights.ts';
 
 /**
  * SQL: the prompts and follow-ups of the runs of a conversation, with the columns `id`, `run_id`, `authors`, `message` and `at`.
- * `isContent`: SQL condition for the contents `k` of the runs whose authors count as authors of the prompts.
+ * `isContent`: SQL condition for contents `k` of the runs. Authors of these contents count as authors of the prompts.
  */
 const textsOf = (conversationId: string, isContent = 'true'): string => `(
   SELECT c.id, c.id AS run_id, q.prompt AS message, c.created_at AS at,
@@ -40,7 +40,10 @@ const waitingDays = 30;
 const maxShownTexts = 100;
 const maxShownLength = 4_000;
 
-/** Stored contents, such as an environment, wait in the list themselves. They count only for a conversation that the request names. */
+/**
+ * Stored contents, such as an environment, have their own entries in the list. For a conversation, they count only if the request names
+ * this conversation.
+ */
 const isShown = "($3::uuid IS NOT NULL OR k->>'kind' IN ('prompt', 'run', 'conversation'))";
 
 const readWaiting = defineStatement({

@@ -111,3 +111,7 @@ export const supersededAttempt = (): Refusal =>
 /** Answer 409: the agent may do the action only until its execution is stopping. */
 export const stoppingAttempt = (): Refusal =>
   refuse('conflict', { detail: 'The execution is stopping: only its end can be reported.' });
+
+/** Answer 409: the execution runs a check, and its setup has ended. */
+export const onlyReports = (): Refusal =>
+  refuse('conflict', { detail: 'The check has begun: its run can only report and end.' });

@@ -1,4 +1,4 @@
-/** Records which repositories a run read with a personal credential: its files may contain what other people must not read. */
+/** Records which repositories a run read with a personal credential: its files may contain data that other people must not read. */
 import type { Repository } from '@runyard/contract/environments/repositories';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';

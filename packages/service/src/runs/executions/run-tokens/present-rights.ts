@@ -131,15 +131,15 @@ async function decideRights(db: Queryable, present: PresentContents): Promise<Pr
   const lacking: RightDecision = { kind: 'lacking' };
   return {
     ...present,
-    // Rights that the run lacked when it was created do not come back.
+    // A right that the run did not have when it was created stays withheld.
     personal: present.rights?.personal_credentials === false && personal.kind === 'held' ? lacking : personal,
     team: present.rights?.team_credentials === false && team.kind === 'held' ? lacking : team,
   };
 }
 
 /**
- * Returns whether a right that was withheld at the creation of a run is decided about again at each use: a conversation withholds it, which a
- * person may have accepted since.
+ * Returns whether a withheld right is checked again at each use. This is so if a conversation withholds the right, because a person may
+ * have accepted the conversation after the run was created.
  */
 export const isDecidedLater = ({ right, content }: Withheld): boolean =>
   content?.kind === 'conversation' && (right === 'code_host_credentials' || right === 'team_credentials');

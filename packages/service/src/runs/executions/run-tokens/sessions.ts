@@ -3,6 +3,7 @@ import type { RepeatableRequest } from '../../../platform/idempotency/once.ts';
 import { serveFor } from '../../../platform/serving/served-route.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
 import {
+  boolean,
   defineStatement,
   integer,
   json,
@@ -14,6 +15,7 @@ import {
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { SealedValue } from '../../../team/redaction/agent-text.ts';
 import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
+import { isFreshCheck } from '../fresh-checks/fresh-checks.ts';
 import type { Phase } from '../phases.ts';
 import { hashRunToken } from '../queue/assign.ts';
 import { type Attempt, isAttempt } from './attempt.ts';
@@ -41,6 +43,8 @@ export interface RunSession extends RunIdentity {
   /** The factory whose definition the run executes. */
   readonly factoryUid: string | null;
   readonly phase: Phase;
+  /** True if the execution runs a check and its setup has ended: the token then only serves to report. */
+  readonly onlyReports: boolean;
   /** The assignment that the worker has not claimed yet; null: there is none. */
   readonly assignmentId: string | null;
   readonly workerId: string | null;
@@ -59,6 +63,7 @@ const readSession = defineStatement({
       r.ancestor_ids AS "ancestorIds", jsonb_build_object('kind', r.creator_kind, 'uid', r.creator_uid) AS creator,
       jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid) AS executor,
       r.conversation_id AS "conversationId", r.model_id AS "modelId", r.environment_id AS "environmentId", e.phase,
+      e.started_at IS NOT NULL AND ${isFreshCheck('r.id')} AS "onlyReports",
       CASE WHEN r.current_execution_id = e.id THEN r.assignment_id END AS "assignmentId", e.worker_id AS "workerId",
       ${uidOfContent('automation')} AS "automationUid", ${uidOfContent('definition')} AS "factoryUid",
       ${sealedSecretsOf('r.id')} AS sealed
@@ -78,6 +83,7 @@ const readSession = defineStatement({
     automationUid: nullable(text()),
     factoryUid: nullable(text()),
     phase: text<Phase>(),
+    onlyReports: boolean,
     assignmentId: nullable(uuid),
     workerId: nullable(text()),
     sealed: json<SealedSecrets>(),
@@ -118,8 +124,9 @@ function remember(db: Database, identity: RunIdentity): RunIdentity {
 }
 
 /**
- * Returns the identity of a run token. Asks the database only for a token that this process has not seen lately, so the execution may have
- * ended or may have been assigned again since. So this function is only for requests whose statement checks the token again (`isAttempt`).
+ * Returns the identity of a run token. A token that this process has seen lately is not looked up in the database, although the execution
+ * may have ended or may have been assigned again since. So call this function only for requests whose statement checks the token again
+ * (`isAttempt`).
  */
 export async function identifyRunToken(db: Database, token: string): Promise<RunIdentity | null> {
   const identity = known.get(db)?.get(token);
@@ -127,12 +134,12 @@ export async function identifyRunToken(db: Database, token: string): Promise<Run
 }
 
 /**
- * Like `authenticateRunToken`, but also returns null for a stopping execution. The agent of a stopping execution only reports its end, and
- * needs neither a model nor a repository.
+ * Like `authenticateRunToken`, but also returns null for a stopping execution, and for a check that has begun. Their agents only report, and
+ * need neither a model nor a repository.
  */
 export async function authenticateWorkingRunToken(db: Database, token: string): Promise<RunSession | null> {
   const session = await authenticateRunToken(db, token);
-  return session?.phase === 'stopping' ? null : session;
+  return session?.phase === 'stopping' || session?.onlyReports ? null : session;
 }
 
 /** These functions pair each route that a run token authenticates with the handler of this route. */

@@ -25,7 +25,7 @@ export const rootOf = (runId: string): SpanPlace => ({
 });
 
 /**
- * Adds the trace id of the run to a line of the log that has a `run_id`, so that the line leads to the trace of the run. If the line is
+ * Adds the trace id of the run to a line of the log that has a `run_id`, so that an operator can find the trace of the run. If the line is
  * about a request, the trace id of the request moves to `request_trace_id`.
  */
 export function withTraceOfRun(line: Record<string, unknown>): Record<string, unknown> {

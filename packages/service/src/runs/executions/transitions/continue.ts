@@ -1,6 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
+import { resolveNotifications } from '../../inbox/write.ts';
 import { tellQueue, tellReaders } from '../notices.ts';
 import { countQueued } from './transition.ts';
 
@@ -32,7 +33,7 @@ const continueStatement = defineStatement({
     ), event AS (
       INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
       SELECT moved.id, moved.event_seq, 'followup_received', 'QUEUED', next.number, $4::jsonb FROM moved, next
-    )
+    )${resolveNotifications('moved')}
     SELECT ${tellReaders('moved.id')}, ${tellQueue('next.pool')} FROM moved, next`,
   row: {},
 });

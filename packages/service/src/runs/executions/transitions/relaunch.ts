@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxResumesOfTurn } from '@runyard/contract/limits';
-import type { Queryable, Statement } from '../../../platform/store/database/database.ts';
-import { defineStatement } from '../../../platform/store/database/statement.ts';
+import type { Queryable } from '../../../platform/store/database/database.ts';
+import { defineStatement, type Statement } from '../../../platform/store/database/statement.ts';
 import type { ExecutionDeps } from '../deps.ts';
 import { tellAgent, tellQueue, tellReaders } from '../notices.ts';
 import { countQueued, type Status } from './transition.ts';

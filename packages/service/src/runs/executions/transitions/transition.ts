@@ -7,14 +7,23 @@ import type { ErrorCode, ErrorDetail } from '@runyard/contract/wire/errors';
 import { count, observe } from '../../../platform/metrics/record.ts';
 import { afterCommit, type Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
+import {
+  notifiedColumns,
+  notifyOfFailure,
+  notifyOfQuestion,
+  notifyOfReview,
+  resolveNotifications,
+} from '../../inbox/write.ts';
 import { enqueueDeliveries, enqueuedColumns, eventOfState, tellSubscribers } from '../../subscriptions/enqueue.ts';
 import { tellAgent, tellQueue, tellReaders } from '../notices.ts';
 import { workingPhases } from '../phases.ts';
+import { isPlanOf } from '../plan-mode.ts';
+import { planRetry } from '../retries/retries.ts';
 import { noticeEnded } from '../tracing/notice.ts';
 
 /**
- * SQL: after a change, the agent of the execution or its worker has to learn something. They make the changes to `claimed` and `running`
- * themselves, and an agent that finishes gets its order to leave with the answer to its report.
+ * SQL: the change must be sent to the agent of the execution or to its worker. Changes to `claimed` and `running` need not be sent, because
+ * the agent or the worker caused them. An agent that finishes gets the order to leave in the answer to its report.
  */
 const hasOrder = `execution.phase NOT IN ${workingPhases} AND execution.stop_reason IS DISTINCT FROM 'finished'`;
 
@@ -42,6 +51,17 @@ interface TransitionDefinition {
    * with the new row of `runs`.
    */
   readonly guard?: string;
+}
+
+/** Columns of the changed run that the other parts of the statement read. */
+const movedColumns = [...new Set([...enqueuedColumns, ...notifiedColumns, 'mode'])].map((column) => `runs.${column}`);
+
+/** Returns the part of a state change that asks people, or resolves what was asked, and that plans the retry of a failed run. */
+function inboxPart({ from, to }: Pick<TransitionDefinition, 'from' | 'to'>): string {
+  const resolved = from.some((state) => state === 'BLOCKED' || isTerminal(state)) ? resolveNotifications('moved') : '';
+  if (to === 'BLOCKED') return resolved + notifyOfQuestion('moved');
+  if (to === 'FAILED' || to === 'ERROR') return resolved + planRetry('moved') + notifyOfFailure('unrepeated');
+  return to === 'SUCCEEDED' ? resolved + notifyOfReview('moved', isPlanOf('$2')) : resolved;
 }
 
 /** The reason for a state, shown as `status_message`. */
@@ -91,7 +111,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         FROM input
         WHERE runs.id = $1 AND runs.current_execution_id = $2 AND runs.state IN (${states})
           ${definition.guard ? `AND ${definition.guard}` : ''}
-        RETURNING ${enqueuedColumns.map((column) => `runs.${column}`).join(', ')}
+        RETURNING ${movedColumns.join(', ')}
       ), execution AS (
         UPDATE executions SET ${definition.execution}
         FROM moved, input
@@ -101,7 +121,7 @@ export function defineTransition(definition: TransitionDefinition): Transition {
         INSERT INTO run_events (run_id, seq, event_type, state, execution_number, payload)
         SELECT moved.id, moved.event_seq, ${definition.event ? `'${definition.event}'` : 'NULL'}, '${definition.to}', execution.number, $3::jsonb
         FROM moved, execution
-      )${definition.further ?? ''}${subscriberEvent ? `, delivery AS (${enqueueDeliveries(subscriberEvent, definition.to, 'moved')})` : ''}
+      )${definition.further ?? ''}${inboxPart(definition)}${subscriberEvent ? `, delivery AS (${enqueueDeliveries(subscriberEvent, definition.to, 'moved')})` : ''}
       SELECT extract(epoch FROM clock_timestamp() - execution.wanted_at)::float8 AS seconds,
         (extract(epoch FROM execution.wanted_at) * 1000)::float8 AS wanted_ms,
         ${[

@@ -57,7 +57,8 @@ export const requeue = defineTransition({
   run: 'assignment_id = NULL, in_sandbox = false',
   execution: `phase = 'queued', available_at = clock_timestamp(), token_hash = NULL, connection_id = NULL,
     worker_id = NULL, worker_instance = NULL, claim_deadline = NULL, assigned_at = NULL, agent_seen_at = NULL, sandbox = NULL,
-    last_agent_seq = 0, redaction_tails = '{}', transcript_bytes = 0, finished_turns = 0, interrupted_turn = NULL,
+    last_agent_seq = 0, redaction_tails = '{}', transcript_bytes = 0, finished_turns = 0, awaits_followup = false,
+    interrupted_turn = NULL,
     memory_blob = NULL, memory_turn = NULL, memory_request = NULL, workspace_turn = NULL, workspace_blob = NULL,
     workspace_bytes = NULL, workspace_sha256 = NULL, workspace_session = NULL, workspace_seq = NULL,
     workspace_is_checkpoint = false, workspace_done = 0, workspace_at = NULL,
@@ -84,7 +85,7 @@ const stoppingFor = (reason: 'finished' | 'ordered') =>
 const finishing = stoppingFor('finished');
 /** The worker kills the sandbox after `args.stop_seconds`, even if the agent still works. */
 const ordered = stoppingFor('ordered');
-/** There is no sandbox. */
+/** SQL that ends an execution. It has no sandbox any more. */
 const over = "phase = 'ended', finished_at = clock_timestamp(), ended_at = clock_timestamp()";
 
 const waits = "(args->>'idle_seconds')::float8 > 0";

@@ -111,13 +111,13 @@ test('the sentence about a waiting run names the limit of sandboxes that work or
     await change(`UPDATE executions SET awaiting_until = now() + interval '1 hour' WHERE phase = 'assigned'`);
   }
   expect(await waitOf(last)).toBe(
-    'The run waits: the connected worker has 2 times as many sandboxes as slots that work or wait for other runs. It starts when one of these sandboxes ends: when a run that waits for others continues and ends, or is cancelled.',
+    'The run waits: the connected worker has sandboxes that work or wait for other runs, 2 times as many as slots. It starts when one of these sandboxes ends: when a run that waits for others continues and ends, or is cancelled.',
   );
   await change('UPDATE worker_connections SET slots = 4');
   expect(await waitOf(last)).toBe('The run waits for a worker to take it.');
   await change('UPDATE teams SET max_concurrent_executions = 1');
   expect(await waitOf(last)).toMatch(
-    /^The run waits: 2 sandboxes of the team work or wait for other runs, and a run of this depth starts only while there are fewer than 2 times the team's limit \(1 at once\)\. It starts when/,
+    /^The run waits: the team has 2 sandboxes that work or wait for other runs\. A run of this depth starts only if the team has fewer than 2 times its limit \(1 at once\)\. It starts when/,
   );
   // A run that is one level deeper may still start.
   await change('UPDATE executions SET depth = 1 WHERE run_id = $1', last);

@@ -114,7 +114,7 @@ function queueSentence(facts: WaitFacts): string {
   const bound = boundSentence(facts);
   if (bound !== undefined) return bound;
   if (facts.image !== null && facts.image_workers === 0)
-    return `The run waits: its environment has the docker_image ${facts.image}, and the connected worker is oz-agent-worker, which takes such runs only where the service has RUNYARD_SIDECAR_IMAGE.`;
+    return `The run waits: its environment has the docker_image ${facts.image}, and the connected worker is oz-agent-worker, which takes such runs only if RUNYARD_SIDECAR_IMAGE is set for the service.`;
   return 'The run waits for a worker to take it.';
 }
 
@@ -124,9 +124,9 @@ function boundSentence({ team_live, team_limit, depth, least_depth, workers }: W
   const freed =
     'It starts when one of these sandboxes ends: when a run that waits for others continues and ends, or is cancelled.';
   if (leastDepth(team_live, team_limit) > depth)
-    return `The run waits: ${team_live} sandboxes of the team work or wait for other runs, and a run of this depth starts only while there are fewer than ${times} the team's limit (${team_limit} at once). ${freed}`;
+    return `The run waits: the team has ${team_live} sandboxes that work or wait for other runs. A run of this depth starts only if the team has fewer than ${times} its limit (${team_limit} at once). ${freed}`;
   if (least_depth <= depth) return undefined;
-  return `The run waits: ${workers === 1 ? 'the connected worker has' : 'each connected worker has'} ${times} as many sandboxes as slots that work or wait for other runs. ${freed}`;
+  return `The run waits: ${workers === 1 ? 'the connected worker has' : 'each connected worker has'} sandboxes that work or wait for other runs, ${times} as many as slots. ${freed}`;
 }
 
 function setupSentence({ worker_id, has_sandbox, step_kind, step_name }: WaitFacts): string {

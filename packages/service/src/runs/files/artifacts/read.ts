@@ -1,4 +1,4 @@
-import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
+import type { ArtifactItem, PullRequestActivity, PullRequestState } from '@runyard/contract/runs/artifacts';
 import type { ArtifactType } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
@@ -14,11 +14,13 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
+import { readActivity } from './read-pull-requests.ts';
 
 /** An artifact that readers can see: a link, or a file whose bytes have arrived. */
 export interface StoredArtifact {
   readonly id: string;
   readonly teamId: string;
+  readonly runId: string;
   readonly type: ArtifactType;
   readonly data: Record<string, unknown>;
   readonly isPublic: boolean;
@@ -26,10 +28,14 @@ export interface StoredArtifact {
   readonly sizeBytes: number | null;
   readonly sha256: Buffer | null;
   readonly createdAt: string;
+  /** Null: it is no pull request, or no event of it was seen. */
+  readonly pullRequestState: PullRequestState | null;
+  readonly canonicalUrl: string | null;
 }
 
 const columns = `id, team_id AS "teamId", run_id AS "runId", artifact_type AS type, is_public AS "isPublic", blob_key AS "blobKey",
-  size_bytes AS "sizeBytes", sha256, created_at AS "createdAt"`;
+  size_bytes AS "sizeBytes", sha256, created_at AS "createdAt", canonical_url AS "canonicalUrl",
+  (SELECT p.state FROM pull_requests p WHERE p.team_id = artifacts.team_id AND p.url = artifacts.canonical_url) AS "pullRequestState"`;
 
 const row = {
   id: uuid,
@@ -41,6 +47,8 @@ const row = {
   sizeBytes: nullable(integer),
   sha256: nullable(bytes),
   createdAt: timestamp,
+  canonicalUrl: nullable(text()),
+  pullRequestState: nullable(text<PullRequestState>()),
   data: json<Record<string, unknown>>(),
 };
 
@@ -124,12 +132,17 @@ export async function findArtifact(db: Queryable, artifactUid: string): Promise<
   return artifact ?? null;
 }
 
-/** Reads the artifacts of the runs in one query. Returns the artifacts of each run, oldest first. */
+/** Reads the artifacts of the runs, with what became of their pull requests. Returns the artifacts of each run, oldest first. */
 export async function readArtifactItems(
   db: Queryable,
   runIds: readonly string[],
 ): Promise<Map<string, ArtifactItem[]>> {
-  return itemsByRun(await db.query(readOfRuns, [runIds]));
+  const artifacts = await db.query(readOfRuns, [runIds]);
+  const activityOf = await readActivity(
+    db,
+    artifacts.filter(({ pullRequestState }) => pullRequestState !== null),
+  );
+  return itemsByRun(artifacts, activityOf);
 }
 
 /** Reads the first `limit` artifacts of each run in one query. Returns the artifacts of each run, oldest first. */
@@ -141,11 +154,14 @@ export async function readFirstArtifactItems(
   return itemsByRun(await db.query(readFirstOfRuns, [runIds, limit]));
 }
 
-function itemsByRun(artifacts: readonly (StoredArtifact & { readonly runId: string })[]): Map<string, ArtifactItem[]> {
+function itemsByRun(
+  artifacts: readonly StoredArtifact[],
+  activityOf: (artifact: StoredArtifact) => PullRequestActivity | undefined = () => undefined,
+): Map<string, ArtifactItem[]> {
   const items = new Map<string, ArtifactItem[]>();
   for (const artifact of artifacts) {
     const ofRun = items.get(artifact.runId) ?? [];
-    ofRun.push(toItem(artifact));
+    ofRun.push(toItem(artifact, activityOf(artifact)));
     items.set(artifact.runId, ofRun);
   }
   return items;
@@ -173,10 +189,14 @@ export async function readNewestOutputs(
   return outputs;
 }
 
-function toItem({ id, type, data, createdAt, sizeBytes }: StoredArtifact): ArtifactItem {
+function toItem(
+  { id, type, data, createdAt, sizeBytes, pullRequestState }: StoredArtifact,
+  activity?: PullRequestActivity,
+): ArtifactItem {
   const uid = type === 'PLAN' || type === 'FILE' || type === 'SCREENSHOT' ? { artifact_uid: id } : {};
   const size = type === 'FILE' && sizeBytes !== null ? { size_bytes: sizeBytes } : {};
-  const status = type === 'PULL_REQUEST' ? { status: 'unknown' } : {};
+  const status =
+    type === 'PULL_REQUEST' ? { status: pullRequestState ?? 'unknown', ...(activity ? { activity } : {}) } : {};
   // The data already has the right shape for its type, because it was checked when the agent reported it.
   return { artifact_type: type, created_at: createdAt, data: { ...data, ...uid, ...size, ...status } } as ArtifactItem;
 }

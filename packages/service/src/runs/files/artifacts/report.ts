@@ -18,7 +18,7 @@ export type ReportOutcome =
 const updatePullRequest = defineStatement({
   name: 'update_reported_pull_request',
   text: `
-    UPDATE artifacts SET data = $3::jsonb
+    UPDATE artifacts SET data = $3::jsonb, is_opened = is_opened OR $4
     WHERE run_id = $1 AND artifact_type = 'PULL_REQUEST' AND canonical_url = $2 RETURNING id`,
   row: { id: uuid },
 });
@@ -26,8 +26,8 @@ const updatePullRequest = defineStatement({
 const insertArtifact = defineStatement({
   name: 'insert_artifact',
   text: `
-    INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready, canonical_url)
-    SELECT $1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9
+    INSERT INTO artifacts (id, team_id, run_id, execution_id, conversation_id, artifact_type, data, is_ready, canonical_url, is_opened)
+    SELECT $1, $2, $3, $4, $5, $6, $7::jsonb, $8, $9, $10
     WHERE (SELECT count(*) FROM artifacts WHERE run_id = $3) < ${maxArtifactsPerRun}
       AND ($7::jsonb->'output_of_action' IS NULL OR
         (SELECT count(*) FROM artifacts WHERE run_id = $3 AND data->'output_of_action' IS NOT NULL) < ${maxOutputFilesPerRun})
@@ -43,16 +43,22 @@ export async function reportArtifact(
   deps: Pick<ExecutionDeps, 'secrets' | 'vault'>,
   tx: Queryable,
   session: RunSession,
-  request: { readonly artifact_type: ArtifactType; readonly data: Record<string, unknown> },
+  request: {
+    readonly artifact_type: ArtifactType;
+    readonly data: Record<string, unknown>;
+    /** True: the service has opened this pull request for the run. */
+    readonly isOpened?: boolean;
+  },
 ): Promise<ReportOutcome> {
   const checked = checkReportData(request.artifact_type, withoutSecrets(deps, session, request.data));
   if (!checked.ok) return { kind: 'invalid', faults: checked.faults };
   const { data, isFileLike, canonicalUrl } = checked.report;
+  const isOpened = request.isOpened === true;
   await lockWorkingAttempt(tx, session);
   if (request.artifact_type === 'PULL_REQUEST') {
     // A pull request stays one artifact, even if it is found in a command's output, reported by the agent, and reported again by each
     // execution.
-    const [known] = await tx.query(updatePullRequest, [session.runId, canonicalUrl, JSON.stringify(data)]);
+    const [known] = await tx.query(updatePullRequest, [session.runId, canonicalUrl, JSON.stringify(data), isOpened]);
     if (known) return { kind: 'stored', artifactUid: known.id, isFileLike };
   }
   const artifactUid = randomUUIDv7();
@@ -66,6 +72,7 @@ export async function reportArtifact(
     JSON.stringify(data),
     !isFileLike,
     canonicalUrl,
+    isOpened,
   ]);
   if (inserted.length === 0) {
     return {

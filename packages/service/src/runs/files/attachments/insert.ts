@@ -21,12 +21,14 @@ interface FilesOfRequest {
   readonly runId: string;
   readonly followupId?: string;
   readonly attachments: readonly StoredAttachment[];
+  /** Position of the first one; default: 0. */
+  readonly from?: number;
 }
 
 /** Returns the parameters of `insertAttachmentsOf`: the rows, and the bytes of the attachments that are stored in their row. */
 export function attachmentParameters(requests: readonly FilesOfRequest[]): [rows: string, contents: Buffer] {
-  const placed = requests.flatMap(({ runId, followupId, attachments }) =>
-    attachments.map((file, position) => ({ runId, followupId, position, file })),
+  const placed = requests.flatMap(({ runId, followupId, attachments, from = 0 }) =>
+    attachments.map((file, index) => ({ runId, followupId, position: from + index, file })),
   );
   const rows = placed.map(({ runId, followupId, position, file }, index) => ({
     n: index + 1,

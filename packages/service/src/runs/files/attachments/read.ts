@@ -12,6 +12,9 @@ import {
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { StoredAttachment } from './store.ts';
 
+/** Name of the file with the payload of the event that started a run. */
+export const payloadFile = 'event-payload.json';
+
 const columns = `id, file_name AS "fileName", mime_type AS "mimeType", size_bytes AS "sizeBytes", sha256, content, blob_key AS "blobKey"`;
 const row = {
   id: uuid,

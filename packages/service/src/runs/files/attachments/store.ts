@@ -46,7 +46,6 @@ export async function storeAttachments(
   }
 }
 
-/** Returns the key of the blob of an attachment. */
 export const blobKeyOf = (attachmentId: string): string => `attachments/${attachmentId}`;
 
 /** Deletes the blobs of attachments whose run or follow-up was not created. */

@@ -30,6 +30,40 @@ export async function readLatestHandoff(db: Queryable, runId: string): Promise<H
   return await db.query(readLatest, [runId]);
 }
 
+const findOfTurn = defineStatement({
+  name: 'find_handoff_of_turn',
+  text: 'SELECT id FROM snapshots WHERE execution_id = $1 AND turn = $2 AND is_ready',
+  row: { id: uuid },
+});
+
+/** Returns the id of the ready handoff of a turn; undefined if there is none. */
+export async function findSnapshotOfTurn(
+  db: Queryable,
+  executionId: string,
+  turn: number,
+): Promise<string | undefined> {
+  const [row] = await db.query(findOfTurn, [executionId, turn]);
+  return row?.id;
+}
+
+const readFiles = defineStatement({
+  name: 'read_files_of_handoff',
+  text: `SELECT ${columns} FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id WHERE s.id = $1 AND s.is_ready ORDER BY f.position`,
+  row,
+});
+
+/** Reads the files of a ready handoff; null if it was replaced or deleted. */
+export async function readHandoff(db: Queryable, snapshotId: string): Promise<HandoffFile[] | null> {
+  const [found] = await db.query(isReady, [snapshotId]);
+  return found === undefined ? null : await db.query(readFiles, [snapshotId]);
+}
+
+const isReady = defineStatement({
+  name: 'find_ready_handoff',
+  text: 'SELECT FROM snapshots WHERE id = $1 AND is_ready',
+  row: {},
+});
+
 const readOne = defineStatement({
   name: 'read_file_of_ready_handoff',
   text: `SELECT ${columns} FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id WHERE f.id = $1 AND s.is_ready`,
@@ -39,11 +73,12 @@ const readOne = defineStatement({
 const readOfRun = defineStatement({
   name: 'read_file_of_handoff_of_run',
   text: `
-    SELECT ${columns} FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id WHERE f.id = $1 AND s.run_id = $2 AND s.is_ready`,
+    SELECT ${columns} FROM snapshot_files f JOIN snapshots s ON s.id = f.snapshot_id
+    WHERE f.id = $1 AND s.is_ready AND (s.run_id = $2 OR s.id = (SELECT k.snapshot_id FROM fresh_checks k WHERE k.run_id = $2))`,
   row,
 });
 
-/** Reads a file of a ready handoff of the run; null if there is none with this id. The id may be any text. */
+/** Reads a file of a ready handoff of the run, or of the handoff that the run checks; null if there is none with this id. The id may be any text. */
 export async function findChangesOfRun(db: Queryable, runId: string, fileId: string): Promise<HandoffFile | null> {
   const [file] = isUuid(fileId) ? await db.query(readOfRun, [fileId, runId]) : [];
   return file ?? null;

@@ -6,8 +6,8 @@ import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 import { acceptorsOfText, authorsOfFollowup, lastFresh } from '../../executions/run-tokens/present-rights.ts';
 
 /**
- * SQL: the decision about the rights of the run `r` does not consider this author of this text. An author whom the decision considers does not
- * count any more if somebody has accepted the texts of before, but not this one.
+ * SQL: the rights of the run `r` were decided without this author of this text. This is also true if the decision included the author, but
+ * a person who had accepted the author's earlier texts has not accepted this text.
  */
 const isUnknownTo = (author: string, textId: string): string => `(
   ${author} <> jsonb_build_object('kind', r.executor_kind, 'uid', r.executor_uid)
@@ -16,8 +16,8 @@ const isUnknownTo = (author: string, textId: string): string => `(
   AND NOT ${acceptorsOfText(textId)} @> to_jsonb(r.executor_uid))`;
 
 /**
- * SQL: somebody whose text the decision about the rights of the run `r` did not consider has written to the conversation, because the text
- * arrived after the run was created. A follow-up that waits counts too, because it may have run on a machine that was lost.
+ * SQL: a text arrived in the conversation after the run `r` was created, so the rights of the run were decided without the author of this
+ * text. A follow-up that waits counts too, because it may have run on a machine that was lost.
  */
 const hasNewAuthors = `(
   EXISTS (SELECT FROM runs c JOIN followups f ON f.run_id = c.id
@@ -29,8 +29,8 @@ const hasNewAuthors = `(
 
 /**
  * SQL: the reason why the run `r`, in its execution `own`, does not get the files of the run `o`; NULL if it gets them. `q` and `oq` are
- * the requests of these runs. The files may
- * contain values of secrets and clones of private repositories, so the run `r` must have the rights of the run `o`.
+ * the requests of these runs. The files may contain values of secrets and clones of private repositories, so the run `r` must have the
+ * rights of the run `o`.
  */
 const reasonAgainst = `CASE
   WHEN (o.executor_kind, o.executor_uid) IS DISTINCT FROM (r.executor_kind, r.executor_uid)
@@ -73,6 +73,12 @@ const readLast = defineStatement({
   },
 });
 
+const isOfFork = defineStatement({
+  name: 'is_run_of_fork',
+  text: 'SELECT FROM runs r WHERE r.id = $1 AND EXISTS (SELECT FROM forked_runs f WHERE f.conversation_id = r.conversation_id)',
+  row: {},
+});
+
 /** The workspace for the agent's task. `runId`: the run that saved the files; absent: there are no files, and the task only says why. */
 export interface WorkspaceOfConversation {
   readonly workspace: AgentTask['workspace'];
@@ -88,7 +94,10 @@ export async function workspaceOfConversation(
   { runId, executionId }: { readonly runId: string; readonly executionId: string },
 ): Promise<WorkspaceOfConversation | undefined> {
   const [row] = await db.query(readLast, [runId, executionId]);
-  if (!row) return undefined;
+  if (!row) {
+    const [fork] = await db.query(isOfFork, [runId]);
+    return fork && { workspace: { kind: 'missing', reason: 'a fork of a conversation begins without its files' } };
+  }
   const { run_id, reason, id, number, turn, blob } = row;
   if (reason !== null) return { workspace: { kind: 'missing', reason } };
   if (id === null || number === null || turn === null) return { workspace: { kind: 'missing' } };

@@ -8,7 +8,7 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import { readLatestHandoff } from '../handoffs/read.ts';
+import { type HandoffFile, readHandoff, readLatestHandoff } from '../handoffs/read.ts';
 
 /**
  * Returns the session of the harness only if no turn began after the session was saved, because the session would not contain that turn.
@@ -41,7 +41,7 @@ const readLatest = defineStatement({
 });
 
 /** The files with which an execution begins, and the number of the conversation's last event when they were saved. */
-interface RestorableWorkspace {
+export interface RestorableWorkspace {
   readonly workspace: AgentTask['workspace'];
   /** Number of the last event whose effects are in the archive; undefined if it is unknown, or if nothing is restored. */
   readonly seq?: number | undefined;
@@ -55,7 +55,16 @@ const patchName = /^(.+)\.patch$/;
 
 /** Returns the last stored changes of the run's repositories, as the agent gets them. */
 async function storedChanges(db: Queryable, runId: string): Promise<AgentTask['workspace']> {
-  const files = await readLatestHandoff(db, runId);
+  return patchesIn(await readLatestHandoff(db, runId));
+}
+
+/** Returns the changes that a check runs on. If they were replaced, returns that they are missing. */
+export async function changesToCheck(db: Queryable, snapshotId: string): Promise<NonNullable<AgentTask['workspace']>> {
+  const files = await readHandoff(db, snapshotId);
+  return files === null ? { kind: 'missing', reason: 'the stored changes were replaced' } : patchesIn(files);
+}
+
+function patchesIn(files: readonly HandoffFile[]): NonNullable<AgentTask['workspace']> {
   const patches = files.flatMap(({ id, filename, sizeBytes, mimeType }) => {
     const [, folder] = patchName.exec(filename) ?? [];
     if (folder === undefined || mimeType !== 'text/x-diff') return [];

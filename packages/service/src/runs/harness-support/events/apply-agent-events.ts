@@ -1,5 +1,6 @@
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
-import type { Queryable } from '../../../platform/store/database/database.ts';
+import { count } from '../../../platform/metrics/record.ts';
+import { afterCommit, type Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,
   defineStatement,
@@ -16,6 +17,8 @@ import type { HeldTexts } from '../../../team/redaction/redact-events.ts';
 import { type SealedSecrets, sealedSecretsOf, toSealedValues } from '../../../team/stored-secrets/run-secrets.ts';
 import { readLastStepId } from '../../conversations/stored-events.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { storeBaseCommits } from '../../executions/fresh-checks/base-commits.ts';
+import { isFreshCheck } from '../../executions/fresh-checks/fresh-checks.ts';
 import { withHeldActions } from '../../executions/held-actions/held-actions.ts';
 import { blockRun } from '../../executions/idle/debug-window.ts';
 import type { Phase } from '../../executions/phases.ts';
@@ -24,9 +27,17 @@ import type { RunIdentity } from '../../executions/run-tokens/sessions.ts';
 import { beginCheckpoint, keepUnchangedCheckpoint } from '../../executions/saved-state.ts';
 import { countDropped, storeAgentBatch, storeAgentEvents } from '../../executions/timeline/store-agent-events.ts';
 import { addSandboxOfAgent } from '../../executions/timeline/worker-reports.ts';
+import { beginTurnWithFollowup } from '../../executions/transitions/record-finished-turn.ts';
 import { claim, start } from '../../executions/transitions/transitions.ts';
 import { bytesOfTeam, roomOf } from '../../files/stored-bytes.ts';
-import { readFollowupAuthors, takeFollowup } from '../../runs/follow-ups/take-followups.ts';
+import {
+  type FollowupOrigin,
+  findFollowupOfTurn,
+  readFollowupOrigins,
+  takeFollowup,
+} from '../../runs/follow-ups/take-followups.ts';
+import { enqueueProgress } from '../../subscriptions/channels.ts';
+import { hasEarlierFiles } from '../task/files-of-task.ts';
 import { fullConversationRows } from './event-rows.ts';
 import { type EventAction, planAgentEvents } from './plan-agent-events.ts';
 
@@ -39,7 +50,7 @@ const lockForAgent = defineStatement({
   text: `
     SELECT r.event_bytes, r.transcript_bytes, r.dropped_events, r.dropped_lines, r.assignment_id,
       (q.config->>'idle_timeout_minutes')::float8 * 60 AS idle_seconds, e.phase, e.last_agent_seq, e.redaction_tails,
-      e.sandbox IS NULL AS "lacksSandbox", ${sealedSecretsOf('r.id')} AS sealed, ${bytesOfTeam('r.team_id')} AS stored
+      e.sandbox IS NULL AS "lacksSandbox", ${isFreshCheck('r.id')} AS is_check, ${sealedSecretsOf('r.id')} AS sealed, ${bytesOfTeam('r.team_id')} AS stored
     FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions e ON e.run_id = r.id
     WHERE r.id = $1 AND e.id = $2 AND ${isAttempt('e', '$3')} FOR NO KEY UPDATE OF r, e`,
   row: {
@@ -55,6 +66,7 @@ const lockForAgent = defineStatement({
     redaction_tails: json<HeldTexts>(),
     /** True if the worker has not reported the sandbox of the execution yet. */
     lacksSandbox: boolean,
+    is_check: boolean,
     sealed: json<SealedSecrets>(),
     stored: numeric,
   },
@@ -99,7 +111,7 @@ export async function applyAgentEventsWithin(
   const grantedSecrets = toSealedValues(row.sealed);
   const room = roomOf(deps, Number(row.stored));
   const plan = planAgentEvents({
-    events: await withHeldActions(tx, runId, await nameDeciders(tx, session, events)),
+    events: await withHeldActions(tx, runId, await nameAuthors(tx, session, events)),
     execution: { phase, lastSeq, heldTexts },
     run: row,
     limits: deps.limits,
@@ -109,6 +121,11 @@ export async function applyAgentEventsWithin(
   });
   if (plan === undefined) return { acknowledged: lastSeq, grantedSecrets };
   const { acknowledged, transcript, added } = plan;
+  if (!row.is_check)
+    countChecks(
+      tx,
+      events.filter(({ seq }) => seq > lastSeq && seq <= acknowledged),
+    );
   const last = plan.actions.at(-1);
   const ending = last?.kind === 'store_events' ? last : undefined;
   for (const action of ending ? plan.actions.slice(0, -1) : plan.actions)
@@ -125,7 +142,20 @@ export async function applyAgentEventsWithin(
       leaseSeconds: phase === 'stopping' ? 0 : deps.timing.leaseSeconds,
     },
   );
+  const isNew = ({ seq }: AgentEvent): boolean => seq > lastSeq && seq <= acknowledged;
+  if (events.some((event) => event.type === 'notice' && event.name === 'plan' && isNew(event)))
+    await enqueueProgress(tx, runId);
   return { acknowledged, grantedSecrets };
+}
+
+/** Counts the checks that have ended, when the transaction commits. */
+function countChecks(tx: Queryable, events: readonly AgentEvent[]): void {
+  const ended = events.filter((event) => event.type === 'check_finished');
+  if (ended.length === 0) return;
+  afterCommit(tx, () => {
+    for (const { state, check_run_id: id } of ended)
+      count('runyard_run_checks_total', { sandbox: id === undefined ? 'own' : 'fresh', outcome: state });
+  });
 }
 
 /** Executes one action of a plan. */
@@ -151,6 +181,7 @@ async function carryOut(
       return await storeAgentEvents(tx, session, { rows: placed, bytes: 0 });
     }
     case 'take_follow_up':
+      await beginTurnWithFollowup(tx, executionId);
       return await takeFollowup(tx, session, action.followUpId);
     case 'start_run':
       return await startRun(deps, tx, run, action);
@@ -172,7 +203,7 @@ async function startRun(
   deps: ExecutionDeps,
   tx: Queryable,
   { session, lacksSandbox }: { readonly session: RunIdentity; readonly lacksSandbox: boolean },
-  { assignmentId, harness, modelId }: Extract<EventAction, { kind: 'start_run' }>,
+  { assignmentId, harness, modelId, baseCommits }: Extract<EventAction, { kind: 'start_run' }>,
 ): Promise<void> {
   const { runId, executionId } = session;
   const target = { runId, executionId };
@@ -181,27 +212,38 @@ async function startRun(
   }
   // Add the sandbox to the timeline before the start of the agent, so that the events have this order.
   if (lacksSandbox) await addSandboxOfAgent(tx, target);
-  await start(tx, { ...target, payload: { harness, model_id: modelId } });
+  const commits = baseCommits === undefined ? {} : { base_commits: baseCommits };
+  const isStarted = await start(tx, { ...target, payload: { harness, model_id: modelId, ...commits } });
+  // In the files of an earlier sandbox, programs of its harness may run before the agent reports.
+  if (isStarted && baseCommits !== undefined && !(await hasEarlierFiles(tx, session)))
+    await storeBaseCommits(tx, runId, baseCommits);
 }
 
-type Decided = Extract<AgentEvent, { readonly type: 'decided' }>;
-
 /**
- * Adds to each decision the author of the follow-up that decided the request. The author comes from the service's records; an author that
- * the agent states is ignored. Sends no query if no follow-up decided a request.
+ * Adds to each decision the author of the follow-up that decided the request, and to the beginning of a turn the author and the mode of its
+ * follow-up. They come from the service's records; what the agent states is ignored. Sends no query if no event needs one.
  */
-async function nameDeciders(
+async function nameAuthors(
   tx: Queryable,
-  session: Pick<RunIdentity, 'runId' | 'teamId'>,
+  session: Pick<RunIdentity, 'runId' | 'teamId' | 'executionId'>,
   events: readonly AgentEvent[],
 ): Promise<readonly AgentEvent[]> {
-  const ids = events.flatMap((event) => (event.type === 'decided' ? (event.follow_up_id ?? []) : []));
-  const authors = ids.length === 0 ? new Map() : await readFollowupAuthors(tx, session, ids);
-  return events.map((event) => {
+  let ofTurn = events.some(({ type }) => type === 'turn_started') ? await findFollowupOfTurn(tx, session) : undefined;
+  const followups = events.map((event) => {
+    if (event.type === 'follow_up_taken') ofTurn = event.follow_up_id;
+    return event.type === 'decided' ? event.follow_up_id : event.type === 'turn_started' ? ofTurn : undefined;
+  });
+  const ids = followups.filter((id) => id !== undefined);
+  const origins = ids.length === 0 ? new Map<string, never>() : await readFollowupOrigins(tx, session, ids);
+  return events.map((event, index) => {
+    const origin: FollowupOrigin | undefined = origins.get(followups[index] ?? '');
+    if (event.type === 'turn_started') {
+      const { sent_by: _told, mode: _mode, ...turn } = event;
+      return { ...turn, ...(origin ? { sent_by: origin.by } : {}), ...(origin?.mode ? { mode: origin.mode } : {}) };
+    }
     if (event.type !== 'decided') return event;
-    const { answered_by: _told, ...decided }: Decided = event;
-    const author = authors.get(event.follow_up_id ?? '');
-    if (author === undefined) return decided;
-    return { ...decided, by: author.type === 'user' ? 'person' : 'agent', answered_by: author };
+    const { answered_by: _told, ...decided } = event;
+    if (origin === undefined) return decided;
+    return { ...decided, by: origin.by.type === 'user' ? 'person' : 'agent', answered_by: origin.by };
   });
 }

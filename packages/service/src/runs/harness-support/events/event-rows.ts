@@ -16,6 +16,8 @@ export interface EventRow {
 const timelineTypes: Partial<Record<AgentEvent['type'], TimelineEventType>> = {
   setup_step_started: 'setup_step_started',
   setup_step_finished: 'setup_step_finished',
+  check_started: 'check_started',
+  check_finished: 'check_finished',
 };
 
 /** Returns the conversation step of an event; undefined if the event has no step or belongs to the timeline. */

@@ -1,4 +1,4 @@
-import type { AgentEvent } from '@runyard/contract/runs/agent-events';
+import type { AgentEvent, BaseCommit } from '@runyard/contract/runs/agent-events';
 import type { Redactor } from '@runyard/system/redaction/redactor';
 import { type HeldTexts, redactEvents } from '../../../team/redaction/redact-events.ts';
 import type { RunLimits } from '../../executions/deps.ts';
@@ -62,6 +62,8 @@ export type EventAction =
       readonly assignmentId: string | undefined;
       readonly harness: string;
       readonly modelId: string;
+      /** The commits that the agent has cloned; undefined: it cloned nothing. */
+      readonly baseCommits: readonly BaseCommit[] | undefined;
     }
   | { readonly kind: 'block_run'; readonly request: OpenRequest }
   | { readonly kind: 'mark_checkpoint'; readonly checkpoint: CheckpointMark };
@@ -162,9 +164,9 @@ export function planAgentEvents(input: PlanInput): EventPlan | undefined {
         if (execution.phase !== 'stopping') actions.push({ kind: 'take_follow_up', followUpId: event.follow_up_id });
         break;
       case 'agent_started': {
-        const { harness, model_id: modelId } = event;
+        const { harness, model_id: modelId, base_commits: baseCommits } = event;
         collected.storeRows();
-        actions.push({ kind: 'start_run', assignmentId: unclaimed, harness, modelId });
+        actions.push({ kind: 'start_run', assignmentId: unclaimed, harness, modelId, baseCommits });
         unclaimed = undefined;
         break;
       }

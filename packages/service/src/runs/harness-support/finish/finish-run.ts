@@ -1,14 +1,18 @@
 import type { FinishTask, FinishTaskResponse } from '@runyard/contract/agent/finish-task';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
-import type { ErrorDetail } from '@runyard/contract/wire/errors';
+import type { ErrorCode, ErrorDetail } from '@runyard/contract/wire/errors';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { readPassedFreshChecks } from '../../executions/fresh-checks/fresh-checks.ts';
 import { beginDebugTurn, endDebugTurn, retentionSeconds } from '../../executions/idle/debug-window.ts';
+import { isPlanning } from '../../executions/plan-mode.ts';
 import { type FinishedTurn, recordFinishedTurn } from '../../executions/transitions/record-finished-turn.ts';
 import { retryOrError } from '../../executions/transitions/relaunch.ts';
 import type { Status } from '../../executions/transitions/transition.ts';
 import { err, fail, failSetup, succeed } from '../../executions/transitions/transitions.ts';
+import { findSnapshotOfTurn } from '../../files/handoffs/read.ts';
+import { endTurnWithResult } from '../../results/results.ts';
 
 /**
  * A report about the end of a turn. The agent sends it, or the service makes it for the agent. Only the service knows the `detail` of an
@@ -34,7 +38,7 @@ export async function finishRun(
   tx: Queryable,
   input: Input,
 ): Promise<FinishTaskResponse['next'] | undefined> {
-  const { report } = input;
+  const { report, executionId } = input;
   const turn = report.turn ?? 1;
   const before = await recordFinishedTurn(tx, { ...input, turn });
   if (!before?.is_current || before.finished_turns >= turn) return undefined;
@@ -47,11 +51,64 @@ export async function finishRun(
     if (!before.has_debug_followups) await endDebugTurn(deps, tx, input);
     return undefined;
   }
-  const canContinue = report.success || !report.error?.code;
+  const hasResult = await endTurnWithResult(
+    tx,
+    { runId: input.runId, executionId, turn },
+    {
+      finalMessage: finalMessageOf(report),
+      succeeded: report.success,
+    },
+  );
+  const code = report.error?.code;
+  const canContinue = report.success || !code || isOfAgent(code);
   if (before.state === 'INPROGRESS' && before.has_followups && canContinue) return undefined;
-  if (report.success) return await endInSuccess(deps, tx, input, before);
-  await endInFailure(deps, tx, input, before);
+  if (!report.success) {
+    await endInFailure(deps, tx, input, before);
+    return undefined;
+  }
+  const missing = await findMissing(tx, input, before, hasResult);
+  if (missing === undefined) return await endInSuccess(deps, tx, input, before);
+  await endInFailure(deps, tx, { ...input, report: { ...report, success: false, error: missing } }, before);
   return undefined;
+}
+
+/** Errors after which the agent can continue its work with a follow-up in the same sandbox. */
+const isOfAgent = (code: ErrorCode): boolean => code === 'result_invalid' || code === 'checks_failed';
+
+/** Returns the last message of the agent; null if the report has only the reason for a failure. */
+const finalMessageOf = ({ summary, error }: Report): string | null =>
+  summary.trim() === '' || summary === error?.message ? null : summary;
+
+/**
+ * Returns the reason why a turn that its agent calls a success is none: it left no result, or a check has not passed. A turn with the mode
+ * plan and a turn that a person interrupted need neither. The agent program has already sent the agent back to its work, so this happens
+ * with an agent program that does not know results and checks, or that was changed. A check in a fresh sandbox has passed only if its own
+ * run has seen it pass.
+ */
+async function findMissing(
+  tx: Queryable,
+  { executionId, report }: Input,
+  before: FinishedTurn,
+  hasResult: boolean,
+): Promise<Report['error']> {
+  const reported = report.checks?.filter((check) => check.passed).map(({ name }) => name) ?? [];
+  const inFresh = before.fresh_checks.length === 0 ? [] : await readPassed(tx, executionId, report.turn ?? 1);
+  const isOpen = (name: string) =>
+    !reported.includes(name) || (before.fresh_checks.includes(name) && !inFresh.includes(name));
+  const open = before.checks.find(isOpen);
+  const lacksResult = before.needs_result && !hasResult;
+  if (!lacksResult && open === undefined) return undefined;
+  if (report.interrupted && before.was_interrupted) return undefined;
+  if (await isPlanning(tx, executionId)) return undefined;
+  return lacksResult
+    ? { code: 'result_invalid', message: 'The turn ended without a result, although the run has an output_schema.' }
+    : { code: 'checks_failed', message: `The agent program did not report that the check ${open} passed.` };
+}
+
+/** Returns the names of the fresh checks that have passed on the changes of the turn that are stored now. */
+async function readPassed(tx: Queryable, executionId: string, turn: number): Promise<readonly string[]> {
+  const snapshotId = await findSnapshotOfTurn(tx, executionId, turn);
+  return snapshotId === undefined ? [] : await readPassedFreshChecks(tx, { executionId, turn, snapshotId });
 }
 
 async function endInSuccess(

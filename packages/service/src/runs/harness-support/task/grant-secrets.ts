@@ -97,7 +97,7 @@ export async function secretsOfTask(
     const reason = await explainWithheld(db, teamId, user.actor, lost);
     return { kind: 'refused', message: `config.secrets: ${reason} Then run it again with: bin/runyard rerun ${runId}` };
   }
-  if (usable.kind === 'withheld') throw new Error('what is withheld was refused');
+  if (usable.kind === 'withheld') throw new Error('a withheld secret was not refused earlier');
   if (usable.kind !== 'ok') return { kind: 'refused', message: `${usable.path}: ${describeUnusable(usable)}.` };
   return { kind: 'secrets', secrets: usable.secrets };
 }

@@ -1,7 +1,8 @@
 import type { AgentTask, TaskAuthor } from '@runyard/contract/agent/agent-protocol';
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
+import type { BaseCommit } from '@runyard/contract/runs/agent-events';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
-import type { RunMode } from '@runyard/contract/runs/run-request';
+import type { RunMode } from '@runyard/contract/runs/message-origin';
 import { terminalStates } from '@runyard/contract/runs/run-states';
 import { runnerOf } from '@runyard/contract/runs/runner';
 import type { RunState } from '@runyard/contract/runs/states';
@@ -24,25 +25,29 @@ import { type NameAndAddress, nameAndAddressOf } from '../../../team/access/prof
 import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 import { configOfRun } from '../../../team/environments/config-of-run.ts';
 import { mayUse } from '../../../team/environments/may-use.ts';
+import { type FreshCheckParts, freshCheckOf } from '../../executions/fresh-checks/fresh-checks.ts';
 import type { Phase } from '../../executions/phases.ts';
 import { type Attempt, AttemptOver, isAttempt } from '../../executions/run-tokens/attempt.ts';
 import { lastFresh } from '../../executions/run-tokens/present-rights.ts';
 import { type AttachmentRow, attachmentsOf } from '../../files/attachments/read.ts';
+import { atCheckout, type RunCheckout } from '../../runs/read/checkout.ts';
 
 const endStates = `(${terminalStates.map((state) => `'${state}'`).join(', ')})`;
 
 const readTask = defineStatement({
   name: 'read_agent_task',
   text: `
-    SELECT r.title, q.prompt, r.mode, q.config, q.contents, ${unexpectedPool('r', 'own')} AS pool, q.rights, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ${endStates} ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, ${lastFresh('r.id', 'own.number')} AS fresh_number, own.resumes, own.loss_message,
+    SELECT r.title, q.prompt, r.mode, q.config, q.comparison_commits, q.contents, ${unexpectedPool('r', 'own')} AS pool, q.rights, q.checkout, own.continues, (SELECT v.state FROM run_events v WHERE v.run_id = r.id AND v.state IN ${endStates} ORDER BY v.seq DESC LIMIT 1) AS ended_as, own.image, ${lastFresh('r.id', 'own.number')} AS fresh_number, own.resumes, own.loss_message,
       (SELECT max(e.number) FROM executions e JOIN followups f ON f.run_id = $1 AND f.execution_id = e.id AND f.is_debug
        WHERE e.run_id = $1 AND e.id <> $2 AND NOT EXISTS (SELECT FROM executions s WHERE s.run_id = $1 AND s.started_at IS NOT NULL)) AS debugged,
       r.harness, r.executor_kind, r.executor_uid, ${nameAndAddressOf('r.executor_kind', 'r.executor_uid', 'r.team_id')} AS executor_name, r.conversation_id, r.model_id, r.wanted_model_id, r.environment_id, p.id AS parent_id, p.title AS parent_title,
       CASE WHEN ${configOfRun('env', 'r')} IS NOT NULL THEN env.uid END AS environment_uid, ${configOfRun('env', 'r')} AS environment_config, coalesce(env.team_id = r.team_id, false) AS is_own_environment,
       ${attachmentsOf('a.run_id = r.id AND a.followup_id IS NULL')} AS attachments,
+      ${freshCheckOf('r.id')} AS fresh_check,
       CASE WHEN ${isAttempt('own', '$3')} THEN own.phase END AS phase, own.started_at IS NOT NULL AS has_started, EXISTS (SELECT FROM followups f WHERE f.run_id = $1) AS has_followups,
       (SELECT t.max_output_file_mb FROM teams t WHERE t.id = r.team_id) AS max_output_file_mb,
-      own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1 OFFSET 0) AS has_earlier
+      own.number > 1 OR EXISTS (SELECT FROM runs o WHERE o.conversation_id = r.conversation_id AND o.id <> $1 OFFSET 0)
+        OR EXISTS (SELECT FROM forked_runs o WHERE o.conversation_id = r.conversation_id) AS has_earlier
     FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions own ON own.id = $2 LEFT JOIN environments env ON env.uid = r.environment_id AND ${mayUse('env', 'r')}
       LEFT JOIN runs p ON p.id = r.parent_run_id
     WHERE r.id = $1`,
@@ -67,11 +72,14 @@ const readTask = defineStatement({
      */
     debugged: nullable(integer),
     config: json<AmbientAgentConfig>(),
+    /** The commits at which the run of a comparison begins; NULL: it is not of a comparison. */
+    comparison_commits: nullable(json<readonly BaseCommit[]>()),
     contents: json<RunContent[]>(),
     /** The contents of the execution's pool that the run does not list; NULL if there are none. */
     pool: nullable(json<readonly RunContent[]>()),
     /** NULL if the run was created before runs had rights. */
     rights: nullable(json<RunRights>()),
+    checkout: nullable(json<RunCheckout>()),
     harness: text(),
     /** Kind of the run's executor: the person or service account whose access the run uses. */
     executor_kind: text<RunActor['kind']>(),
@@ -97,6 +105,8 @@ const readTask = defineStatement({
     is_own_environment: boolean,
     /** Attachments of the request. */
     attachments: json<readonly AttachmentRow[]>(),
+    /** The check that the run runs in a fresh sandbox; NULL: the run is not the run of a check. */
+    fresh_check: nullable(json<FreshCheckParts>()),
     /** NULL if the attempt is over. */
     phase: nullable(text<Phase>()),
     /** True if the agent has given the prompt to the harness, so the setup has ended. */
@@ -134,7 +144,11 @@ export async function readTaskRow(
   if (row.phase === null) throw new AttemptOver('superseded');
   if (row.phase === 'stopping') throw new AttemptOver('stopping');
   const contents = [...row.contents, ...(row.pool ?? [])];
-  return { ...row, contents, environment_config: withRunner(row.config, row.environment_config) };
+  return {
+    ...row,
+    contents,
+    environment_config: withRunner(row.config, atCheckout(row.environment_config, row.checkout)),
+  };
 }
 
 /**

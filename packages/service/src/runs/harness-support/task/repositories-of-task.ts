@@ -107,6 +107,8 @@ export function nameKeptObjects(
       return {
         not_prepared: `the agent gets secrets (${[...new Set(ofAgent)].join(', ')}), which the setup could write into files; secrets with phase setup do not prevent keeping`,
       };
+    if (row.checkout?.is_fork)
+      return { not_prepared: 'the pull request comes from a fork, which anybody may have written' };
     if (!isWhole) return { not_prepared: 'the code host did not answer for a repository' };
     const name = nameOf('workspace', [
       version,

@@ -45,7 +45,7 @@ export async function skillsOfTask(
     case 'unfit':
       return { kind: 'skill_unfit', message: clean(resolved.message) };
     case 'unavailable':
-      return { kind: 'skill_unavailable', message: `${clean(resolved.message)} Start the run again when it does.` };
+      return { kind: 'skill_unavailable', message: `${clean(resolved.message)} Start the run again later.` };
     case 'refused': {
       const host = deps.codeHosts.hostOf(resolved.repository);
       const message = `${clean(resolved.message)}\nStore a credential for ${host} with bin/runyard code-hosts add, or name another skill, and start the run again.`;

@@ -8,7 +8,7 @@ import { recordChange } from '../../../team/access/audit/record.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import { readDefaultBranch } from '../../../team/code-hosts/default-branch.ts';
 import { type ServiceSecrets, withoutSecrets } from '../../../team/redaction/agent-text.ts';
-import { isPlanning, planChangesNothing } from '../../executions/plan-mode.ts';
+import { whyRepositoriesStay } from '../../executions/plan-mode.ts';
 import { AttemptOver } from '../../executions/run-tokens/attempt.ts';
 import { readCodeHostUser } from '../../executions/run-tokens/present-rights.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -46,13 +46,13 @@ export async function openPullRequest(
   request: OpenPullRequest,
   signal: AbortSignal,
 ): Promise<OpenedPullRequest> {
-  if (await isPlanning(deps.db, session.executionId))
-    return { kind: 'refused', message: `No pull request was opened: ${planChangesNothing}.` };
+  const reason = await whyRepositoriesStay(deps.db, session.executionId);
+  if (reason !== undefined) return { kind: 'refused', message: `No pull request was opened: ${reason}.` };
   // Requests of the same run are handled one after another, so that concurrent requests cannot exceed the limit of the run.
   const lease = { name: `pull-request/${session.runId}`, most: 1 };
   const opened = await whileLeased(deps.db, lease, () => openNext(deps, session, request, signal));
   if (opened !== 'busy') return opened;
-  return { kind: 'busy', message: 'Another pull request of the run is opened at the moment. Ask again.' };
+  return { kind: 'busy', message: 'The run is opening another pull request at the moment. Try again.' };
 }
 
 async function openNext(
@@ -81,7 +81,11 @@ async function openNext(
   };
   const stored = db.transaction(async (tx): Promise<OpenedPullRequest> => {
     const data = { url, branch: request.head };
-    const reported = await reportArtifact(deps, tx, session, { artifact_type: 'PULL_REQUEST', data });
+    const reported = await reportArtifact(deps, tx, session, {
+      artifact_type: 'PULL_REQUEST',
+      data,
+      isOpened: isNew,
+    });
     if (reported.kind === 'invalid') {
       const why = reported.faults.map(({ message }) => message).join('; ');
       await record(tx);

@@ -19,8 +19,8 @@ export function misleadingName(branch: string): string | undefined {
   if (commitId.test(branch)) return 'the name of the branch looks like the id of a commit: choose another name';
   const [prefix] = refPrefixes.exec(branch) ?? [];
   if (prefix !== undefined)
-    return `git could not tell ${branch} from the branch ${branch.slice(prefix.length)}: choose a name that does not begin with ${prefix}`;
-  if (branch.startsWith('-')) return 'git takes a name that begins with - for an option: choose another name';
+    return `git could not distinguish ${branch} from the branch ${branch.slice(prefix.length)}: choose a name that does not begin with ${prefix}`;
+  if (branch.startsWith('-')) return 'git treats a name that begins with - as an option: choose another name';
   return undefined;
 }
 

@@ -52,7 +52,7 @@ describe('a branch name that misleads git or people', () => {
     ['remotes/origin/main', 'from the branch origin/main'],
     ['origin/main', 'from the branch main'],
     [a, 'the id of a commit'],
-    ['-f', 'for an option'],
+    ['-f', 'as an option'],
     ['main\u202e', 'invisible'],
     ['ma\u200bin', 'invisible'],
     ['ma\u00adin', 'invisible'],

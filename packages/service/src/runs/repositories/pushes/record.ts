@@ -8,7 +8,7 @@ import { defineStatement, integer, text } from '../../../platform/store/database
 import { recordChange } from '../../../team/access/audit/record.ts';
 import { type ServiceSecrets, withoutSecrets } from '../../../team/redaction/agent-text.ts';
 import { takeApproval } from '../../executions/held-actions/held-actions.ts';
-import { isPlanning, planChangesNothing } from '../../executions/plan-mode.ts';
+import { whyRepositoriesStay } from '../../executions/plan-mode.ts';
 import { lockWorkingAttempt } from '../../executions/run-tokens/attempt.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { appendTimelineEvent } from '../../executions/timeline/timeline.ts';
@@ -127,12 +127,14 @@ export async function beginPush(
     const { repository, commands } = push;
     const counts = (await tx.query(readCounts, [session.runId]))[0] ?? { last: 0, refused: 0 };
     if (counts.last + Math.min(commands.length, maxBranchesOfPush) > maxPushedBranches) {
-      const reason = `the run has pushed ${maxPushedBranches} times, as often as a run can`;
+      const reason = `the run has pushed ${maxPushedBranches} times, which is the maximum`;
       return { kind: 'refused', refusals: new Map(commands.map(({ ref }) => [ref, reason])) };
     }
-    let refusals: Refusals = (await isPlanning(tx, session.executionId))
-      ? new Map(commands.map(({ ref }) => [ref, planChangesNothing]))
-      : decidePush({ ...push, own: await readOwn(tx, session.runId, push) });
+    const barred = await whyRepositoriesStay(tx, session.executionId);
+    let refusals: Refusals =
+      barred === undefined
+        ? decidePush({ ...push, own: await readOwn(tx, session.runId, push) })
+        : new Map(commands.map(({ ref }) => [ref, barred]));
     const held = refusals.size === 0 ? heldPushOf(rules, push) : undefined;
     if (held !== undefined) {
       const taken = await takeApproval(tx, session, policy, withoutSecrets(service, session, held));

@@ -15,6 +15,7 @@ import {
   uuid,
 } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
+import { isFreshCheck } from '../../executions/fresh-checks/fresh-checks.ts';
 import { settleHeldAction } from '../../executions/held-actions/held-actions.ts';
 import { beginDebugTurn, type OpenRequest } from '../../executions/idle/debug-window.ts';
 import { tellAgent } from '../../executions/notices.ts';
@@ -45,6 +46,8 @@ export type FollowupOutcome =
   | (Accepted & { readonly kind: 'continued' })
   /** 404 */
   | { readonly kind: 'not_found' }
+  /** 422: the run only runs a check of another run, so no agent takes messages. */
+  | { readonly kind: 'is_check' }
   /** 400: the follow-up is empty, and there is no saved conversation to continue. */
   | { readonly kind: 'empty' }
   /** 400: the maximum number of follow-ups already waits for the agent. */
@@ -77,6 +80,7 @@ export interface Followup extends Omit<RunFollowupRequest, 'attachments'> {
 export async function acceptFollowup(tx: Queryable, runId: string, followup: Followup): Promise<FollowupOutcome> {
   const run = await readSituation(tx, runId);
   if (!run) return { kind: 'not_found' };
+  if (run === 'is_check') return { kind: 'is_check' };
   const decision = decideFollowup(run.situation, {
     ...followup,
     hasMessage: hasMessage(followup),
@@ -112,13 +116,14 @@ const hasFiles = ({ attachments }: Followup): boolean => (attachments?.length ??
 const lockRun = defineStatement({
   name: 'lock_run_for_followup',
   text: `
-    SELECT state, current_execution_id, open_request, 
+    SELECT state, current_execution_id, open_request, ${isFreshCheck('runs.id')} AS is_check,
       (SELECT config->'approvals_from' FROM run_requests WHERE run_id = $1) AS approvals_from
     FROM runs WHERE id = $1 FOR UPDATE`,
   row: {
     state: text<RunState>(),
     current_execution_id: uuid,
     open_request: nullable(json<OpenRequest>()),
+    is_check: boolean,
     approvals_from: nullable(json<string[]>()),
   },
 });
@@ -147,17 +152,25 @@ const readRecord = defineStatement({
   row: { has_conversation: boolean, has_started: boolean, waiting: integer },
 });
 
-/** Locks the run and its current execution, and reads the facts for the decision; null if there is no such run. */
+/**
+ * Locks the run and its current execution, and reads the facts for the decision; null if there is no such run. `is_check`: the run only runs
+ * a check of another run.
+ */
 async function readSituation(
   tx: Queryable,
   runId: string,
-): Promise<{
-  readonly executionId: string;
-  readonly situation: FollowupSituation;
-  readonly approvalsFrom: readonly string[];
-} | null> {
+): Promise<
+  | {
+      readonly executionId: string;
+      readonly situation: FollowupSituation;
+      readonly approvalsFrom: readonly string[];
+    }
+  | null
+  | 'is_check'
+> {
   const [run] = await tx.query(lockRun, [runId]);
   if (!run) return null;
+  if (run.is_check) return 'is_check';
   const executionId = run.current_execution_id;
   const [execution] = await tx.query(lockExecution, [executionId]);
   const [record] = await tx.query(readRecord, [runId]);

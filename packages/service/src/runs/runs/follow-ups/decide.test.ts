@@ -90,8 +90,10 @@ describe('the decision about an answer', () => {
   test('names, in a refusal, the state of the run or the id of the open question', () => {
     const reasonOf = (state: RunState) =>
       decideFollowup(situation(state, 'ended', { openRequest: null }), { ...words, decision: 'deny' });
-    expect(reasonOf('SUCCEEDED')).toMatchObject({ reason: 'the run is SUCCEEDED, not BLOCKED: it asks nothing' });
-    expect(reasonOf('FAILED')).toMatchObject({ reason: 'the run is FAILED: it asks nothing' });
+    expect(reasonOf('SUCCEEDED')).toMatchObject({
+      reason: 'the run is SUCCEEDED, not BLOCKED, and has no open question',
+    });
+    expect(reasonOf('FAILED')).toMatchObject({ reason: 'the run is FAILED and has no open question' });
     expect(decideFollowup(situation('BLOCKED', 'idle'), { ...words, request_id: 'q0' })).toMatchObject({
       reason: 'is not open any more; the run asks q1 now',
     });

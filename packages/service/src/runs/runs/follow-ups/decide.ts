@@ -91,7 +91,7 @@ function refuseAnswer(
   { decision, allow_for: allowFor, request_id }: FollowupContent,
 ): FollowupDecision | undefined {
   if (question === null) {
-    const reason = `the run is ${state}${state === 'FAILED' ? '' : ', not BLOCKED'}: it asks nothing`;
+    const reason = `the run is ${state}${state === 'FAILED' ? '' : ', not BLOCKED,'} and has no open question`;
     if (decision !== undefined) return { kind: 'refuse', path: 'decision', reason };
     if (allowFor !== undefined) return { kind: 'refuse', path: 'allow_for', reason };
     return request_id === undefined ? undefined : { kind: 'refuse', path: 'request_id', reason };

@@ -30,7 +30,7 @@ export interface FollowupSubmission {
 
 type FollowupRefusal = Extract<
   FollowupOutcome,
-  { readonly kind: 'not_found' | 'empty' | 'full' | 'refused' | 'may_not_answer' }
+  { readonly kind: 'not_found' | 'is_check' | 'empty' | 'full' | 'refused' | 'may_not_answer' }
 >;
 
 interface UnknownAttachment {
@@ -38,9 +38,44 @@ interface UnknownAttachment {
   readonly attachmentId: string;
 }
 
-/** The sandbox got repositories since the check whether the author can read all of them. */
+/** The sandbox got further repositories after the check whether the author can read all its repositories. */
 interface MoreClones {
   readonly kind: 'more_clones';
+}
+
+/** Why the author may send no text to the run. The comment of each reason begins with its HTTP status. */
+export type SenderRefusal =
+  /** 404 */
+  | { readonly kind: 'not_found' }
+  /** 403: the sandbox contains the value of this secret, and the author may not use the secret. */
+  | { readonly kind: 'lacks_right'; readonly secret: string }
+  /** 403: the workspace contains this repository (`owner/repo`), and the author may not read it. */
+  | { readonly kind: 'lacks_repository'; readonly repository: string };
+
+/** The parts of the service that a follow-up needs. */
+export interface SendDeps {
+  readonly executionDeps: ExecutionDeps;
+  readonly blobs: BlobStore;
+  readonly codeHosts: Pick<CodeHosts, 'findUnreadable'>;
+  readonly contentPolicy?: ContentPolicy;
+}
+
+/**
+ * Checks whether the author may send text to a run of the team. `clones`: the repositories that were considered; `hasMoreClones` must find
+ * no further one in the transaction that stores the text. `grantedSecrets`: the values to remove from the text.
+ */
+export async function checkSender(
+  { executionDeps: { db }, codeHosts }: Pick<SendDeps, 'executionDeps' | 'codeHosts'>,
+  { teamId, creator }: FollowupSubmission['actor'],
+  runId: string,
+) {
+  if (!(await isVisibleRun(db, teamId, runId))) return { kind: 'not_found' as const };
+  const clones = await readPersonalClones(db, runId);
+  const secret = await findLackingRight(db, teamId, runId, creator);
+  if (secret !== null) return { kind: 'lacks_right' as const, secret };
+  const repository = await findLackingRepository({ db, codeHosts }, teamId, runId, creator);
+  if (repository !== null) return { kind: 'lacks_repository' as const, repository };
+  return { kind: 'may_send' as const, clones, grantedSecrets: await readGrantedSecrets(db, runId) };
 }
 
 /** Outcome of sending a follow-up. The comment of each outcome begins with its HTTP status. */
@@ -49,10 +84,7 @@ export type SendOutcome =
   | { readonly kind: 'sent'; readonly answer: RunFollowupResponse }
   /** 409: the Idempotency-Key was used with another request. */
   | { readonly kind: 'idempotency_conflict' }
-  /** 403: the sandbox contains the value of this secret, and the author may not use the secret. */
-  | { readonly kind: 'lacks_right'; readonly secret: string }
-  /** 403: the workspace contains this repository (`owner/repo`), and the author may not read it. */
-  | { readonly kind: 'lacks_repository'; readonly repository: string }
+  | SenderRefusal
   /** 400 */
   | { readonly kind: 'invalid'; readonly faults: readonly Fault[] }
   /** 403 `content_policy_violation`; 503 if the policy cannot be checked now. */
@@ -66,25 +98,13 @@ export type SendOutcome =
  * Sends a follow-up to a run of the actor's team. Stores its files before the transaction that refers to them. After an error the files
  * stay, because the transaction may have been committed. If it was not committed, the sweep deletes the files.
  */
-export async function sendFollowup(
-  deps: {
-    readonly executionDeps: ExecutionDeps;
-    readonly blobs: BlobStore;
-    readonly codeHosts: Pick<CodeHosts, 'findUnreadable'>;
-    readonly contentPolicy?: ContentPolicy;
-  },
-  submission: FollowupSubmission,
-): Promise<SendOutcome> {
+export async function sendFollowup(deps: SendDeps, submission: FollowupSubmission): Promise<SendOutcome> {
   const { actor, runId, request: asked, once: repeatable } = submission;
-  const { executionDeps, blobs, codeHosts, contentPolicy } = deps;
+  const { executionDeps, blobs, contentPolicy } = deps;
   const { db } = executionDeps;
-  if (!(await isVisibleRun(db, actor.teamId, runId))) return { kind: 'not_found' };
-  const clones = await readPersonalClones(db, runId);
-  const lacking = await findLackingRight(db, actor.teamId, runId, actor.creator);
-  if (lacking !== null) return { kind: 'lacks_right', secret: lacking };
-  const repository = await findLackingRepository({ db, codeHosts }, actor.teamId, runId, actor.creator);
-  if (repository !== null) return { kind: 'lacks_repository', repository };
-  const grantedSecrets = await readGrantedSecrets(db, runId);
+  const sender = await checkSender(deps, actor, runId);
+  if (sender.kind !== 'may_send') return sender;
+  const { clones, grantedSecrets } = sender;
   const { attachments: files, ...written } = asked;
   const request = {
     ...withoutSecrets(executionDeps, { grantedSecrets }, written),
@@ -129,6 +149,7 @@ export async function sendFollowup(
         case 'empty':
         case 'full':
         case 'not_found':
+        case 'is_check':
         case 'refused':
         case 'may_not_answer':
           return { kind: 'failed', failure: accepted };

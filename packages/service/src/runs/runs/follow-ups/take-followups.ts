@@ -1,8 +1,7 @@
 /** Gives follow-ups to agents as prompts. Each follow-up is taken only once, under the lock of the run's row. */
 
-import type { AnsweredBy } from '@runyard/contract/runs/agent-events';
 import type { Decision } from '@runyard/contract/runs/approvals';
-import type { RunMode } from '@runyard/contract/runs/run-request';
+import type { AnsweredBy, RunMode } from '@runyard/contract/runs/message-origin';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,
@@ -103,23 +102,46 @@ export async function readTakenFiles(
 
 const readAuthors = defineStatement({
   name: 'read_authors_of_followups',
-  text: 'SELECT id, created_by_kind AS kind, created_by_uid AS uid FROM followups WHERE run_id = $1 AND id = ANY($2::uuid[])',
-  row: { id: uuid, kind: text<AnsweredBy['type']>(), uid: text() },
+  text: 'SELECT id, created_by_kind AS kind, created_by_uid AS uid, mode FROM followups WHERE run_id = $1 AND id = ANY($2::uuid[])',
+  row: { id: uuid, kind: text<AnsweredBy['type']>(), uid: text(), mode: nullable(text<RunMode>()) },
 });
 
-/** Returns the authors of these follow-ups to the run, by the follow-ups' ids. */
-export async function readFollowupAuthors(
+/** The author of a follow-up, and its mode. */
+export interface FollowupOrigin {
+  readonly by: AnsweredBy;
+  readonly mode: RunMode | null;
+}
+
+/** Returns the authors and modes of these follow-ups to the run, by the follow-ups' ids. */
+export async function readFollowupOrigins(
   tx: Queryable,
   { runId, teamId }: { readonly runId: string; readonly teamId: string },
   ids: readonly string[],
-): Promise<ReadonlyMap<string, AnsweredBy>> {
+): Promise<ReadonlyMap<string, FollowupOrigin>> {
   const rows = await tx.query(readAuthors, [runId, ids.filter(isUuid)]);
   const actors = rows.flatMap(({ kind, uid }) => (kind === 'run' ? [] : [{ kind, uid }]));
   const profileOf = await readProfiles(tx, teamId, actors);
   return new Map(
-    rows.map(({ id, kind, uid }) => {
+    rows.map(({ id, kind, uid, mode }) => {
       const name = kind === 'run' ? undefined : profileOf({ kind, uid }).display_name;
-      return [id, { type: kind, uid, ...(name === undefined ? {} : { display_name: name }) }];
+      return [id, { by: { type: kind, uid, ...(name === undefined ? {} : { display_name: name }) }, mode }];
     }),
   );
+}
+
+const readLastTaken = defineStatement({
+  name: 'read_last_taken_followup',
+  text: `
+    SELECT f.id FROM followups f JOIN executions e ON e.id = f.execution_id
+    WHERE f.run_id = $1 AND f.execution_id = $2 AND (e.continues IS NOT NULL OR f.taken_at >= e.started_at)
+    ORDER BY f.taken_at DESC, f.position DESC LIMIT 1`,
+  row: { id: uuid },
+});
+
+/**
+ * Returns the id of the follow-up with which the present turn of the execution begins; undefined if it begins with the prompt of the run, to
+ * which follow-ups may have been added.
+ */
+export async function findFollowupOfTurn(tx: Queryable, { runId, executionId }: Target): Promise<string | undefined> {
+  return (await tx.query(readLastTaken, [runId, executionId]))[0]?.id;
 }

@@ -16,10 +16,9 @@ import { spendOf } from '../../../team/usage/spend-of-runs.ts';
 import { findPage, type ReadPage } from './find-page.ts';
 import { findOrRefuse, type ListRefusal, refuseFilters } from './list.ts';
 
-/** Outcome of a count. */
 export type CountOutcome = { readonly kind: 'ok'; readonly counts: RunCounts } | ListRefusal;
 
-/** Number of the runs that have one state and were created in one step of time, and totals of the whole count. */
+/** Number of the runs that have one state and were created in one time step, and totals of the whole count. */
 interface CountedRow {
   /** Number of the step, from 0; null if the query asks for no steps. */
   readonly step: number | null;
@@ -31,7 +30,7 @@ interface CountedRow {
   readonly found: number;
 }
 
-/** Describes the steps of time of an answer. */
+/** The time steps into which an answer divides its period. */
 interface Steps {
   /** Milliseconds since 1970. */
   readonly from: number;
@@ -88,7 +87,8 @@ function stepsOf(
   step: CountStep,
   now: Date,
 ): Steps | Fault {
-  if (created_after === undefined) return { path: 'step', message: 'needs created_after, where the first step begins' };
+  if (created_after === undefined)
+    return { path: 'step', message: 'needs created_after, the time at which the first step begins' };
   const from = Date.parse(created_after);
   const to = created_before === undefined ? now.getTime() : Date.parse(created_before);
   const ms = countSteps[step];

@@ -74,14 +74,17 @@ function facetsOf(query: RunFilters): string[][] {
   return groups;
 }
 
-/** Returns the states that runs of the list have, and whether ended runs above queued or working ones are listed too. null: any state. */
+/**
+ * Returns the states that runs of the list have; null: any state. `above`: the list also has ended runs with a queued or working
+ * descendant.
+ */
 function statesOf({ state, task_status: statuses }: RunFilters): { states: RunState[] | null; above: boolean } {
   const ofStatus = statuses?.flatMap((status) => statesOfStatus[status]);
   const states = state && ofStatus ? state.filter((each) => ofStatus.includes(each)) : (state ?? ofStatus ?? null);
   return { states: states && [...states], above: statuses?.includes('running') ?? false };
 }
 
-/** SQL conditions on the run `r` that hold for groups of values: the run has one value of each group. */
+/** SQL conditions: the run `r` has at least one value of each group. */
 function hasFacets(groups: readonly (readonly string[])[], bind: Parameters['bind']): string[] {
   const numbers = (facets: readonly string[]) =>
     `ARRAY[${facets.map((each) => `run_facet($1, ${bind(each)})`).join(', ')}]::bigint[]`;
@@ -114,10 +117,7 @@ export function conditionsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind
   return texts;
 }
 
-/**
- * Returns SQL for relations that together have all runs of the list. Each has the ids of runs, in any order, or conditions on runs that one index
- * finds. null: no index finds the runs.
- */
+/** Returns lists that together contain all runs of the list; null if no index finds the runs. */
 export function listsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind'>): RunList[] | null {
   if (query.run_id !== undefined)
     return [{ ids: `SELECT unnest(${bind(query.run_id.filter(isUuid))}::uuid[]) AS run_id` }];
@@ -138,7 +138,10 @@ export function listsOf(query: RunFilters, { bind }: Pick<Parameters, 'bind'>): 
   return lists;
 }
 
-/** A list of runs that an index has. `where`: conditions on the run `r`, `isOne`: of one filter; `ids`: SQL of a relation with the column `run_id`. */
+/**
+ * Runs that an index finds. `where`: conditions on the run `r`; `isOne`: they come from a single filter. `ids`: SQL of a relation with the
+ * column `run_id`, in any order.
+ */
 export type RunList = { readonly where: readonly string[]; readonly isOne: boolean } | { readonly ids: string };
 
 /** Returns true if the query lists only runs that are queued or at work: their executions are a shorter list than the latest runs. */

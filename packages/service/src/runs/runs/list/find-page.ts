@@ -68,7 +68,6 @@ export const readItems: ReadPage<PageRow<RunRow>> = async (db, request, { text, 
   );
 };
 
-/** Reads summaries. */
 export const readSummaries: ReadPage<PageRow<SummaryRow>> = async (db, request, { text, values }) =>
   await db.query(
     `WITH page AS MATERIALIZED (${text})
@@ -111,11 +110,11 @@ export async function findPage<T>(db: Database, wanted: PageWanted, read: ReadPa
   return exact.rows.length > 0 || position ? exact : await search('similar');
 }
 
-/** Most runs of a walk, for lists in the order of a time and for other ones. */
+/** Maximum number of runs that a walk reads, by the sort of the list. */
 const maxWalked = { updated_at: 1_000, created_at: 1_000, title: 2_000, agent: 1_000 };
-/** The same for words, which are read from another table for each run. */
+/** Maximum for a search for words. It is lower, because the walk reads the words of each run from another table. */
 const maxWalkedForWords = 500;
-/** Most runs of a wide walk. */
+/** Maximum number of runs that a wide walk reads. */
 const maxWalkedWide = 15_000;
 
 /** Finds the runs of a page by the first strategy that finds all of them. */
@@ -123,7 +122,7 @@ async function findKeys(db: Database, request: PageRequest): Promise<PageKey[]> 
   const { query, words, count } = request;
   const list = (of: 'filters' | 'words' | 'times') => withinLimit(db, (tx) => readShortList(tx, request, of), byIndex);
   const walkAlong = async () => {
-    // Some runs of the walk are in a sandbox, and take another place in the page.
+    // Read more runs than the page has, because runs in a sandbox have another place in the list than in the index.
     const most = Math.max(words === null ? maxWalked[query.sort_by] : maxWalkedForWords, 2 * count);
     const walked = await withinLimit(db, (tx) => walk(tx, request, most), inOrder);
     if (Array.isArray(walked)) return walked;

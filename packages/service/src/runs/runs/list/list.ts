@@ -24,7 +24,6 @@ export type ListRefusal =
   | { readonly kind: 'invalid'; readonly faults: Fault[] }
   | { readonly kind: 'not_available'; readonly detail: string };
 
-/** Outcome of a list. */
 export type ListOutcome = { readonly kind: 'ok'; readonly page: ListRunsResponse } | ListRefusal;
 
 /**
@@ -46,7 +45,7 @@ function positionOf(
       ? 'is not a cursor of this service'
       : isEarlier
         ? 'is of an earlier version of the service; begin again with the first page'
-        : 'belongs to another sort, order or filter; send the same query as for the page before';
+        : 'belongs to another sort, order or filter; send the same query as for the previous page';
   return { path: 'cursor', message };
 }
 

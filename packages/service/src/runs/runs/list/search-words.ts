@@ -33,7 +33,7 @@ export function wordsOf(q: string | undefined): string[] | null {
   return [...new Set(q.toLowerCase().match(/[\p{L}\p{M}\p{N}]+/gu) ?? [])].slice(0, maxWords);
 }
 
-/** A `tsquery` over `run_search.parts`, in which `@` stands for the mark of the team. */
+/** A `tsquery` over `run_search.parts`. In it, `@` is a placeholder for the mark of the team. */
 export type SearchTemplate = string;
 
 /** Returns a template that a run matches if it has all words. */
@@ -53,8 +53,8 @@ function exactWays(letters: readonly string[]): string[] {
 }
 
 /**
- * If two words differ by one mistake, one can remove at most one letter from each so that they are equal. The index has these shortened
- * words as terms.
+ * If two words differ by one mistake, they become equal when at most one letter is removed from each. The index has these shortened words
+ * as terms.
  */
 function similarWays(letters: readonly string[]): string[] {
   const word = letters.join('');

@@ -3,7 +3,7 @@ import type { Database, Queryable } from '../../../platform/store/database/datab
 import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
 import { byPages } from './strategies.ts';
 
-/** Thrown if a list of runs takes too long, or if other such lists of the team do not leave it time. */
+/** Thrown if a list of runs takes too long, or waits too long for other slow lists of the team. */
 export class ListTooSlow extends Error {
   override readonly name = 'ListTooSlow';
 }
@@ -42,7 +42,7 @@ export async function whileFewAreSlow<T>(
 ): Promise<T> {
   const team = teams.get(teamId) ?? { running: 0, queue: [] };
   teams.set(teamId, team);
-  // A statement that ends leaves its place to the one that waited longest.
+  // A statement that ends passes its place to the statement that has waited longest.
   if (team.running < maxScansOfTeam) team.running += 1;
   else await turnOf(team, limitMs);
   try {

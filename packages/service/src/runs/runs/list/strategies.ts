@@ -27,7 +27,7 @@ export interface PageKey {
 /** SQL: the ids of the team's runs in a sandbox, as an array. */
 const sandboxed = `ARRAY(${executing('is_live')})`;
 
-/** Most runs of a short list. */
+/** Maximum number of runs in a short list. */
 export const maxListed = 2_000;
 
 /** The columns of a run that conditions and orders read. */
@@ -36,7 +36,10 @@ const walkedColumns =
 
 /** Forbids plans that read the whole table, or that read all rows of an index before the first one is returned. */
 export const inOrder = 'SET LOCAL enable_seqscan = off; SET LOCAL enable_bitmapscan = off';
-/** Forbids plans that read the whole table. With less memory, a bitmap of many runs contains only pages, whose rows are checked again. */
+/**
+ * Forbids plans that read the whole table. With less memory, PostgreSQL's bitmap of many runs lists only pages, and the query checks each
+ * row of these pages again.
+ */
 export const byIndex = "SET LOCAL enable_seqscan = off; SET LOCAL work_mem = '32MB'";
 /** Forbids plans that read the table in the order of an index, a page for each run. */
 export const byPages =
@@ -86,7 +89,7 @@ export async function walk(db: Queryable, request: PageRequest, most: number): P
   return Array.isArray(rest) ? [...keys, ...rest] : rest;
 }
 
-/** `isEmpty`: walks along the runs without a value in the column of the order, by id. */
+/** `isEmpty`: walks along the runs that have no value in the sort column, in the order of their ids. */
 async function walkPart(
   db: Queryable,
   request: PageRequest,
@@ -122,9 +125,9 @@ interface WalkedBy {
   readonly indexed: string;
   /** Conditions on the runs `r` that the walk reads. */
   readonly bounds: string[];
-  /** Condition: the run `r` belongs to the list, at this place of the walk. */
+  /** Condition: the run `r` belongs to the list, and its place in the list is its place in the index. */
   readonly isHere: string;
-  /** `UNION ALL` and the runs in a sandbox, which the walk meets at another place; ''. */
+  /** `UNION ALL` with a query for the runs in a sandbox, whose places in the list and in the index differ; '' if the walk needs none. */
   readonly inSandbox: string;
 }
 
@@ -162,8 +165,8 @@ function walkedBy(request: PageRequest, parameters: Parameters, isEmpty = false)
 const wideFactor = 10;
 
 /**
- * Reads the runs of a longer time than the walk before it, each page of the table once, and sorts those of the list. Reads at most
- * `most` runs. Returns null if it does not find the whole page.
+ * Reads the runs of a longer time than the walk before it, and sorts the runs that belong to the list. Reads each page of the table once,
+ * and at most `most` runs. Returns null if it does not find the whole page.
  */
 export async function walkWide(
   db: Queryable,

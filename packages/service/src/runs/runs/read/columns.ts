@@ -2,6 +2,7 @@
  * Describes the columns of a run, once. The record set and the INSERT of new runs, `NewRun`, the SELECT lists of reads and their rows
  * derive from this table. `runs` is narrow, because each change of a run writes its row again; `run_requests` has the texts that never change.
  */
+import type { BaseCommit } from '@runyard/contract/runs/agent-events';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunExecutionLocation, RunSourceType, RunState } from '@runyard/contract/runs/states';
 import type { ErrorCode, ErrorDetail } from '@runyard/contract/wire/errors';
@@ -20,6 +21,7 @@ import type { RunActor } from '../../../team/access/actor.ts';
 import type { RunContent } from '../../../team/access/contents/content.ts';
 import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import type { OpenRequest } from '../../executions/idle/debug-window.ts';
+import type { RunCheckout } from './checkout.ts';
 
 /** Columns of `runs` that the creation of a run sets. */
 const created = {
@@ -44,6 +46,9 @@ const created = {
   parent_run_id: nullable(uuid),
   /** Ids of the ancestors, the parent first and the root last. */
   ancestor_ids: uuids,
+  /** The run that this run repeats: by itself after a failure, or because somebody asked for it. */
+  retry_of: nullable(uuid),
+  rerun_of: nullable(uuid),
   schedule_id: nullable(uuid),
   schedule_name: nullable(text()),
   schedule_cron: nullable(text()),
@@ -61,6 +66,10 @@ const requested = {
   contents: json<RunContent[]>(),
   /** NULL if the run is older than rights. */
   rights: nullable(json<RunRights>()),
+  /** The commits at which the run of a comparison begins; NULL: neither the run nor a run above it was made for one. */
+  comparison_commits: nullable(json<readonly BaseCommit[]>()),
+  /** NULL: the run works on the branches that its environment names. */
+  checkout: nullable(json<RunCheckout>()),
 };
 
 /** Columns of `runs` that later statements set. */

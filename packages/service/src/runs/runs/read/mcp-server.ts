@@ -54,7 +54,7 @@ export async function readServerOfExecution(
   const usable = await readRights(db, vault, user, rights);
   if (usable.kind === 'forbidden' || (usable.kind === 'ok' && usable.withheld.length > 0)) {
     const lost = usable.kind === 'ok' ? usable.withheld[0]?.name : usable.name;
-    const message = `the secret ${lost} in its headers may not be used now, by this run or by an author whose text ran in its sandbox`;
+    const message = `its headers need the secret ${lost}, which this run, or an author whose text ran in its sandbox, may not use now`;
     return { kind: 'unusable', message };
   }
   if (usable.kind !== 'ok') return { kind: 'unusable', message: `in its headers, ${describeUnusable(usable)}` };

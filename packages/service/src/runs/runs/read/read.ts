@@ -1,4 +1,5 @@
-import { type RunItem, type WaitingFollowup, waitingMessageLength } from '@runyard/contract/runs/runs';
+import { waitingMessageLength } from '@runyard/contract/limits';
+import type { RunItem, WaitingFollowup } from '@runyard/contract/runs/runs';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable, text, texts, uuid } from '../../../platform/store/database/statement.ts';
@@ -6,6 +7,7 @@ import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { toWithheldRight } from '../../../team/access/contents/run-rights.ts';
 import { leavingPhases, livePhases } from '../../executions/phases.ts';
 import { isDecidedLater, readLaterWithheld } from '../../executions/run-tokens/present-rights.ts';
+import { readResult } from '../../results/results.ts';
 import { type ReadContext, toRunItems } from './run-items.ts';
 import { fromRuns, itemSelect, type RunRow, runRow } from './run-row.ts';
 
@@ -47,7 +49,8 @@ export async function readRunItem(db: Queryable, context: ReadContext, runId: st
   const [item] = row ? await toRunItems(db, context, [row]) : [];
   if (!row || !item) return null;
   const waiting = row.waiting === null ? {} : { waiting_followups: row.waiting };
-  return { ...item, ...(await withheldNow(db, row)), ...submittedPrompt(row), ...waiting };
+  const [withheld, result] = await Promise.all([withheldNow(db, row), readResult(db, runId)]);
+  return { ...item, ...withheld, ...submittedPrompt(row), ...waiting, ...result };
 }
 
 /** Returns the rights that are withheld from the run now: it may have lost some since it was created. */

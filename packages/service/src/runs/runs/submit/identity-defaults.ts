@@ -10,8 +10,10 @@ import type { Models } from '../../../team/models/models.ts';
 import { readModelChoices } from '../../../team/models/team-models.ts';
 import { parseSkillSpec } from '../../../team/skills/spec.ts';
 import { findMissingSecrets } from '../../../team/stored-secrets/stored-secrets.ts';
+import { faultOfOutputSchema } from '../../results/check-output-schema.ts';
 import { checkMcpServers, workerHostOf } from './request-config.ts';
 import { checkHarness } from './request-harness.ts';
+import { withRunner } from './request-published.ts';
 
 /** An agent identity cannot use an environment of another team as a guest, so its environment must belong to the team. */
 const agent = { kind: 'service_account', uid: '' } as const;
@@ -36,7 +38,16 @@ export const checkIdentityDefaults =
     modelOf('harness.model_id', config.harness?.model_id);
     if (base_model !== null && config.harness?.model_id)
       add('harness.model_id', 'base_model names the model already; keep one of the two');
-    const { fault, repositories } = await checkEnvironment(tx, teamId, environment_id);
+    const ofRunner: Fault[] = [];
+    const placed = await withRunner(
+      tx,
+      teamId,
+      { ...config, ...(environment_id === null ? {} : { environment_id }) },
+      ofRunner,
+    );
+    faults.push(...ofRunner.map(({ message }) => ({ path: 'default_runner_uid', message })));
+    const member = environment_id === null ? 'default_runner_uid' : 'environment_id';
+    const { fault, repositories } = await checkEnvironment(tx, teamId, placed.environment_id ?? null, member);
     if (fault !== null) faults.push(fault);
     for (const skill of skills) {
       const spec = parseSkillSpec(skill, repositories);
@@ -49,6 +60,8 @@ export const checkIdentityDefaults =
     if (!harness.ok) add(ofIdentity(harness.fault).path, harness.fault.message);
     if (!workerName.test(workerHostOf(config) ?? 'hosted'))
       add('worker_host', 'no worker can have this name: it must be 1 to 63 characters of [A-Za-z0-9._-]');
+    const schema = await faultOfOutputSchema(teamId, config);
+    if (schema) faults.push(ofIdentity(schema));
     const servers = await checkMcpServers(tx, teamId, config.mcp_servers ?? {});
     if ('kind' in servers) faults.push({ ...ofIdentity(servers.fault), isForbidden: true });
     else faults.push(...servers.faults.map(ofIdentity));
@@ -65,10 +78,10 @@ async function checkEnvironment(
   tx: Queryable,
   teamId: string,
   environmentId: string | null,
+  path: string,
 ): Promise<{ readonly fault: DefaultFault | null; readonly repositories: readonly Repository[] }> {
   if (environmentId === null) return { fault: null, repositories: [] };
   const environment = await findNamedEnvironment(tx, { teamId, creator: agent }, environmentId);
-  const path = 'environment_id';
   if (environment.kind === 'not_usable') {
     const { fault } = notUsable(path, 'environment', 'GET /agent/environments');
     return { fault: { ...fault, isForbidden: true }, repositories: [] };

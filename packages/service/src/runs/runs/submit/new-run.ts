@@ -41,7 +41,6 @@ export interface NewRun extends Omit<GivenColumns, SetOtherwise> {
   readonly schedule?: ScheduleOfRun;
   /** Id of the conversation to continue; absent: the run begins a new conversation. */
   readonly conversationId?: string;
-  /** Its rights. */
   readonly rights: RunRights;
   readonly attachments: readonly StoredAttachment[];
 }

@@ -15,6 +15,7 @@ import type { Models } from '../../../team/models/models.ts';
 import { unpricedMessage } from '../../../team/usage/budget/admit.ts';
 import { type TeamBudgetState, teamBudgetState } from '../../../team/usage/budget/team-budget.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
+import { isOfFreshCheck } from '../../executions/fresh-checks/fresh-checks.ts';
 import { holdsSlot, isOfPool, servesPool, takesRuns } from '../../executions/queue/may-take.ts';
 import {
   copyAttachments,
@@ -23,7 +24,9 @@ import {
   storeAttachments,
 } from '../../files/attachments/store.ts';
 import { type StorageRefusal, takeRoomForRequest } from '../../files/stored-bytes.ts';
+import type { RunCheckout } from '../read/checkout.ts';
 import type { ChildLimits } from '../tree/admit-child.ts';
+import { type BeginOfRun, readBeginOfRun } from './comparison.ts';
 import type { NewRun, ScheduleOfRun } from './new-run.ts';
 import { checkRunRequest, type RequestOutcome } from './request.ts';
 import { readRerun } from './rerun.ts';
@@ -84,6 +87,8 @@ export interface SubmitDeps {
 export interface RerunOf {
   readonly rerunOf: string;
   readonly instead: RerunRequest;
+  /** True: the service repeats the run after a failure. */
+  readonly isRetry?: true;
 }
 
 /** A request for a run. A person, an agent or an event causes it. */
@@ -102,6 +107,17 @@ export interface RunSubmission {
   readonly within?: RunRights | null;
   /** Stored contents from which the request was made, such as a schedule. */
   readonly contents?: readonly ContentRevision[];
+  /** True: an agent has asked for the run, which is below its run, and its text may do no more than `within`. */
+  readonly isBelow?: boolean;
+  /** The head of the pull request that the run checks out. A run that repeats another one has the head of that run. */
+  readonly checkout?: RunCheckout | undefined;
+  /**
+   * Says what of the run comes from outside the team: who caused it, or whose code it executes. The run then has no secrets and no
+   * credentials, and neither has a run that repeats or continues it.
+   */
+  readonly outsider?: string | undefined;
+  /** True: the run runs a check of its parent, so it may be deeper than other runs. */
+  readonly isFreshCheck?: boolean;
 }
 
 /**
@@ -150,7 +166,9 @@ export async function prepareRun(
   const { actor, by, schedule, child } = submission;
   const wanted = await resolveRequest(tx ?? executionDeps.db, actor.teamId, submission.request);
   if (!wanted) return { kind: 'no_such_run' };
-  const checked = await checkSubmission(deps, { ...submission, request: wanted.request }, tx, wanted.rerunOf);
+  if (await repeatsCheck(tx ?? executionDeps.db, submission.request))
+    return { kind: 'not_available', detail: 'This run only runs a check of the run above it. Repeat that run.' };
+  const checked = await checkSubmission(deps, { ...submission, request: wanted.request }, tx, wanted);
   if (checked.kind !== 'ok') return checked;
   // Do not check the content policy in a transaction of the caller, because a slow check would hold the locks of the transaction. The
   // policy is checked again when a run begins.
@@ -168,9 +186,12 @@ export async function prepareRun(
     ? await copyAttachments(blobs, wanted.copyOf)
     : await storeAttachments(blobs, checked.files);
   if (!attachments) return { kind: 'file_lost' };
+  const checkout = 'rerunOf' in submission.request ? wanted.checkout : submission.checkout;
   const run = {
     ...checked.run,
     attachments,
+    ...(checkout ? { checkout } : {}),
+    ...repeatsOf(submission.request),
     ...(child ? { childLimits: child } : {}),
     ...(by ? { by } : {}),
     ...(schedule ? { schedule } : {}),
@@ -204,15 +225,28 @@ export async function previewRun(
 
 const checkSubmission = (
   { executionDeps: { db, vault }, models }: SubmitDeps,
-  { actor, request, source, child, within, contents }: RunSubmission & { readonly request: RunAgentRequest },
+  {
+    actor,
+    request,
+    source,
+    child,
+    within,
+    contents,
+    isBelow = false,
+    isFreshCheck,
+    outsider,
+  }: RunSubmission & { readonly request: RunAgentRequest },
   tx?: Queryable,
-  rerunOf?: string,
+  { rerunOf, comparedWith }: Partial<Omit<WantedRun, 'request'>> = {},
 ): Promise<RequestOutcome> =>
   checkRunRequest({ db: tx ?? db, root: db, models, vault }, actor, request, source, {
-    isChild: child !== undefined,
+    isChild: child !== undefined || isBelow,
     within: within ?? undefined,
     contents,
     rerunOf,
+    comparedWith,
+    outsider,
+    isFreshCheck,
   });
 
 /** Returns the reason why the content policy does not allow the texts of the run; null if it allows them. */
@@ -244,7 +278,19 @@ interface WantedRun {
   readonly copyOf?: readonly StoredAttachment[];
   /** The run whose prompt or configuration the request repeats. */
   readonly rerunOf?: string;
+  /** What the run began with that the new run is compared with; absent: it is not made for a comparison. */
+  readonly comparedWith?: BeginOfRun;
+  readonly checkout?: RunCheckout | null;
 }
+
+/** Returns the member of a run that names the run which it repeats. */
+const repeatsOf = (request: RunSubmission['request']): Pick<NewRun, 'retryOf' | 'rerunOf'> => {
+  if (!('rerunOf' in request)) return {};
+  return request.isRetry ? { retryOf: request.rerunOf } : { rerunOf: request.rerunOf };
+};
+
+const repeatsCheck = async (db: Queryable, request: RunSubmission['request']): Promise<boolean> =>
+  'rerunOf' in request && (await isOfFreshCheck(db, request.rerunOf));
 
 /** Returns the request to submit; null if there is no run to repeat. */
 async function resolveRequest(
@@ -255,9 +301,21 @@ async function resolveRequest(
   if (!('rerunOf' in request)) return { request };
   const rerun = await readRerun(db, teamId, request.rerunOf, request.instead);
   if (!rerun) return null;
-  const { prompt, config } = request.instead;
-  // The mode and the attachments of the repeated run belong to the new request too.
+  const { prompt, config, comparison } = request.instead;
+  const comparedWith = comparison === true ? await readBeginOfRun(db, request.rerunOf) : undefined;
+  const { checkout, attachments, request: repeated } = rerun;
+  // The mode, the attachments and the commit of the repeated run belong to the new request too.
   const isOwn =
-    prompt !== undefined && config !== undefined && rerun.request.mode === undefined && rerun.attachments.length === 0;
-  return { request: rerun.request, copyOf: rerun.attachments, ...(isOwn ? {} : { rerunOf: request.rerunOf }) };
+    prompt !== undefined &&
+    config !== undefined &&
+    repeated.mode === undefined &&
+    attachments.length === 0 &&
+    checkout === null;
+  return {
+    request: repeated,
+    copyOf: attachments,
+    checkout,
+    ...(isOwn ? {} : { rerunOf: request.rerunOf }),
+    ...(comparedWith ? { comparedWith } : {}),
+  };
 }

@@ -44,8 +44,11 @@ const readSource = defineStatement({
 
 const readConversation = defineStatement({
   name: 'read_runs_to_continue',
-  text: `SELECT id, ${turnOfConversation('$1')} AS turn FROM runs WHERE conversation_id = $1 AND team_id = $2`,
-  row: { id: uuid, turn: integer },
+  text: `
+    SELECT r.conversation_id AS uid, jsonb_agg(r.id) AS ids, ${turnOfConversation('r.conversation_id')} AS turn FROM runs r
+    WHERE r.team_id = $2 AND (r.conversation_id = $1 OR r.id IN (SELECT run_id FROM forked_runs WHERE conversation_id = $1))
+    GROUP BY r.conversation_id`,
+  row: { uid: uuid, ids: json<string[]>(), turn: integer },
 });
 
 /**
@@ -111,7 +114,7 @@ async function contentsOfRun(
   const isSameExecutor = isSameActor(run.executor, executor);
   const revisions = new Map(own.flatMap(storedRevisionOf).map((each) => [JSON.stringify(each), each]));
   const stored = await readContents(db, executor, [...revisions.values()]);
-  // Of a revision that is not stored any more, only the decision of the run is known.
+  // If a revision is not stored any more, only the decision of the run about this revision is known.
   const known = !isSameExecutor
     ? stored
     : stored.flatMap((content) =>
@@ -153,20 +156,24 @@ async function contentsAbove(db: Queryable, executor: RunActor, runId: string): 
   return [...contents, ...more.map((author): RunContent => ({ kind: 'run', uid: runId, author, accepted: false }))];
 }
 
+/**
+ * Returns a content for each author whose texts ran in the conversation. If the conversation is a fork, also for the authors of the
+ * conversation that it was forked from, also of texts that were sent after the fork; a person accepts these texts with that conversation.
+ */
 async function writersOf(
   db: Queryable,
   teamId: string,
   executor: RunActor,
   conversationId: string,
 ): Promise<RunContent[]> {
-  const runs = await db.query(readConversation, [conversationId, teamId]);
-  const texts = await readSteeringTexts(
-    db,
-    runs.map(({ id }) => id),
-    executor,
-  );
-  const conversation = { kind: 'conversation', uid: conversationId, accepted: false } as const;
-  return texts.map((text) => ({ ...conversation, ...text, ...(runs[0] ? { revision: runs[0].turn } : {}) }));
+  const contents: RunContent[] = [];
+  for (const { uid, ids, turn } of await db.query(readConversation, [conversationId, teamId])) {
+    const texts = await readSteeringTexts(db, ids, executor);
+    contents.push(
+      ...texts.map((text) => ({ kind: 'conversation', uid, accepted: false, ...text, revision: turn }) as const),
+    );
+  }
+  return contents;
 }
 
 /** Returns the revisions of the definitions whose skills a configuration names, without the definition that made the request. */

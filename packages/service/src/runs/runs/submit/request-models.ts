@@ -7,8 +7,9 @@ import type { Fault } from '../../../platform/fault.ts';
 import { type ModelChoices, noChoices } from '../../../team/models/choices.ts';
 import { isUnpriced } from '../../../team/models/is-unpriced.ts';
 import { firstLocalId } from '../../../team/models/local-models.ts';
-import type { Models, ResolvedModel } from '../../../team/models/models.ts';
+import type { Models } from '../../../team/models/models.ts';
 import { speakSameProtocol } from '../../../team/models/providers.ts';
+import type { ResolvedModel } from '../../../team/models/resolution.ts';
 import { unpricedMessage } from '../../../team/usage/budget/admit.ts';
 import { presetProblem } from './request-harness.ts';
 
@@ -45,9 +46,8 @@ function unusableModel(preset: HarnessPreset, { id, agentModel }: ResolvedModel)
 export function checkModels(models: Models, choices: ModelChoices, wanted: Wanted, faults: Fault[]): CheckedModels {
   const { config, mayWait } = wanted;
   const { harness, preset } = wanted.harness;
-  const member =
-    config.model_id === undefined && config.harness?.model_id !== undefined ? 'harness.model_id' : 'model_id';
-  const resolved = models.resolve(config.model_id ?? config.harness?.model_id, choices);
+  const member = config.model_id === undefined && config.harness?.model_id ? 'harness.model_id' : 'model_id';
+  const resolved = models.resolve(config.model_id ?? (config.harness?.model_id || undefined), choices);
   const inOutage = !resolved.ok && resolved.reason === 'outage';
   if (!resolved.ok && resolved.reason === 'disabled')
     return { kind: 'not_available', detail: `config.${member}: ${resolved.message}.` };
@@ -63,7 +63,7 @@ export function checkModels(models: Models, choices: ModelChoices, wanted: Wante
   const callsEveryProtocol = findHarness(harness)?.isBuiltIn === true;
   for (const [index, named] of (config.model_fallbacks ?? []).entries()) {
     const path = `config.model_fallbacks.${index}`;
-    // An outage of a fallback's provider is no fault, because it may have ended when the fallback is needed.
+    // An outage of a fallback's provider does not count as a fault, because it may have ended when the fallback is needed.
     const fallback = models.resolve(named, { ...noChoices, disabledIds: choices.disabledIds });
     if (!fallback.ok && fallback.reason === 'disabled')
       return { kind: 'not_available', detail: `${path}: ${fallback.message}.` };

@@ -1,4 +1,8 @@
 /** Computes the rights of a run that a request creates (docs/decisions/rights.md). */
+import { isDeepStrictEqual } from 'node:util';
+import { FileChecks, toRunChecks } from '@runyard/contract/factories/files/checks';
+import { maxChecks } from '@runyard/contract/limits';
+import { RunCheck } from '@runyard/contract/runs/checks';
 import { strictestApprovals } from '@runyard/contract/runs/compare-approvals';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
@@ -75,8 +79,8 @@ export async function decideRightsBehindGateway(
 }
 
 /**
- * Returns the configuration with the strictest approvals and limits that the stored revisions of the contents have had, except members
- * that the request itself sets. Somebody outside of the team may have removed them or made them looser.
+ * Returns the configuration with the strictest approvals and limits, the checks and the output schema that the stored revisions of the
+ * contents have had, except members that the request itself sets. Somebody outside of the team may have removed them or made them looser.
  */
 async function withStrictest(
   db: Queryable,
@@ -94,6 +98,12 @@ async function withStrictest(
     ...(approvals.approval_policy ? { approval_policy: approvals.approval_policy } : {}),
     ...(approvals.approval_rules ? { approval_rules: [...approvals.approval_rules] } : {}),
   };
+  if (own?.checks === undefined) {
+    const checks = withStoredChecks(strictest.checks, config.checks ?? []);
+    if (checks.length > 0) strict.checks = checks;
+  }
+  if (own?.output_schema === undefined && config.output_schema === undefined && strictest.output_schema !== null)
+    strict.output_schema = strictest.output_schema;
   for (const name of limitNames) {
     const known = [config[name] ?? Number.POSITIVE_INFINITY, strictest[name] ?? Number.POSITIVE_INFINITY];
     const least = Math.min(...known);
@@ -103,13 +113,32 @@ async function withStrictest(
   return strict;
 }
 
+/**
+ * Adds the checks of stored revisions, so that a removed or changed check still counts. A definition has checks in the spelling of its files.
+ * If two checks have one name, the later one gets another.
+ */
+function withStoredChecks(stored: readonly object[], present: readonly RunCheck[]): RunCheck[] {
+  const known = stored.flatMap((check): RunCheck[] => {
+    const ofFile = FileChecks.safeParse([check]);
+    if (ofFile.success) return toRunChecks(ofFile.data);
+    const ofConfig = RunCheck.safeParse(check);
+    return ofConfig.success ? [ofConfig.data] : [];
+  });
+  const all = [...known, ...present];
+  const different = all.filter((check, index) => all.findIndex((each) => isDeepStrictEqual(each, check)) === index);
+  return different.slice(0, maxChecks).map((check, index, kept) => {
+    const same = kept.slice(0, index).filter(({ name }) => name === check.name).length;
+    return same === 0 ? check : { ...check, name: `${check.name.slice(0, 90)} (${same + 1})` };
+  });
+}
+
 /** Members of a configuration that choose a model, raise a limit or loosen a protection. */
 const loosening = ['model_id', 'model_fallbacks', 'approvals_from', 'followups_from', 'child_runs'] as const;
 
 /**
- * Removes the members of the configuration that somebody outside of the team must not set, if an author outside of the team may have set
- * them and nobody who may has accepted them. Keeps the members that the request itself sets. `own`: the configuration in the request of a
- * member; undefined: the configuration comes from stored contents. Returns `config` itself if nobody outside of the team may have set members.
+ * Removes members that only people of the team may set, if an author outside of the team may have set them in stored contents that no
+ * member has accepted. Keeps the members that the request itself sets. `own`: the configuration in the request of a member; undefined: the
+ * configuration comes from stored contents. Returns `config` unchanged if all such contents come from the team.
  */
 export async function withoutLoosening(
   db: Queryable,

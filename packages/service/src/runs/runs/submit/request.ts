@@ -1,22 +1,18 @@
 /** Checks a request body and turns it into a run that may be created. */
 
-import { randomUUIDv7 } from 'node:crypto';
 import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
-import type { Repository } from '@runyard/contract/environments/repositories';
+import type { EnvironmentRepository } from '@runyard/contract/environments/repositories';
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { RunSourceType } from '@runyard/contract/runs/states';
 import type { SecretReference } from '@runyard/contract/secrets/secrets';
-import { firstPart } from '@runyard/contract/wire/shorten';
-import { createByteMask } from '@runyard/system/redaction/mask-bytes';
-import { createRedactor } from '@runyard/system/redaction/redactor';
 import { type Fault, type NotUsable, notUsable } from '../../../platform/fault.ts';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
-import type { ContentRevision } from '../../../team/access/contents/content.ts';
+import type { ContentRevision, RunContent } from '../../../team/access/contents/content.ts';
 import type { RunRights } from '../../../team/access/contents/run-rights.ts';
 import { resolveRunAs, runAsParent } from '../../../team/access/identities/run-as.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
@@ -27,53 +23,19 @@ import type { Models } from '../../../team/models/models.ts';
 import { readRecentModelChoices } from '../../../team/models/team-models.ts';
 import { faultsOfReferences } from '../../../team/stored-secrets/find-usable.ts';
 import { type DecodedAttachment, decodeAttachments } from '../../files/attachments/decode.ts';
+import { faultOfOutputSchema } from '../../results/check-output-schema.ts';
+import { type BeginOfRun, faultOfComparison } from './comparison.ts';
+import { composeRun, withoutValues } from './compose-run.ts';
+import { faultsOfFreshChecks } from './fresh-check-faults.ts';
 import { readLineage } from './lineage.ts';
 import type { NewRun } from './new-run.ts';
-import { checkConfig, checkMcpServers, workerHostOf } from './request-config.ts';
+import { checkConfig, checkMcpServers } from './request-config.ts';
 import { contentsOfConfig, contentsOfRequest } from './request-contents.ts';
 import { checkHarness } from './request-harness.ts';
 import { checkModels } from './request-models.ts';
+import { checkPublishedMembers, withRunner } from './request-published.ts';
 import { rightsOfRequest, withoutLoosening } from './request-rights.ts';
 import { checkSkills } from './run-skills.ts';
-
-/** Maximum number of characters (UTF-16 units) of a title that is taken from a prompt. */
-const maxTitleLength = 80;
-
-/**
- * Returns the first line of the prompt that has text, without the signs of a Markdown heading or code block. It has at most 80 characters,
- * and the cut is never inside a surrogate pair.
- */
-export function titleOf(prompt: string): string {
-  // Read only the beginning of the prompt, because it may be one line of a megabyte.
-  const line =
-    prompt
-      .trimStart()
-      .replace(/^(?:`{3,}|~{3,})[^\r\n`]{0,80}[\r\n]\s*/, '')
-      .replace(/^#{1,6}[ \t]+(?=\S)/, '')
-      .slice(0, maxTitleLength + 1)
-      .split(/[\r\n\u2028\u2029]/, 1)[0] ?? '';
-  return firstPart(line, maxTitleLength).trimEnd();
-}
-
-/**
- * Removes the values of the run's secrets from all stored members of the request, because a person who names a secret may also paste its
- * value.
- */
-export function withoutValues(
-  values: readonly string[],
-  run: NewRun,
-  files: readonly DecodedAttachment[],
-): { readonly run: NewRun; readonly files: readonly DecodedAttachment[] } {
-  if (values.length === 0) return { run, files };
-  const redactor = createRedactor(values);
-  const mask = createByteMask(values);
-  const { title, prompt, config, name, metadata } = run;
-  const stored = { title, prompt, config, ...(name === undefined ? {} : { name }), metadata };
-  return {
-    run: { ...run, ...(redactor.value(stored) as typeof stored) },
-    files: files.map((file) => ({ ...file, fileName: redactor.whole(file.fileName), bytes: mask.whole(file.bytes) })),
-  };
-}
 
 /** The result for a valid request: the run to create, and the decoded files of the request. */
 export interface DecodedRunRequest {
@@ -103,7 +65,9 @@ export type RequestOutcome =
 
 const readConversation = defineStatement({
   name: 'has_conversation_of_team',
-  text: 'SELECT FROM runs WHERE conversation_id = $1 AND team_id = $2 LIMIT 1',
+  text: `
+    SELECT FROM runs WHERE conversation_id = $1 AND team_id = $2
+    UNION ALL SELECT FROM forked_runs f JOIN runs r ON r.id = f.run_id WHERE f.conversation_id = $1 AND r.team_id = $2 LIMIT 1`,
   row: {},
 });
 
@@ -125,17 +89,9 @@ const missingPrompt: Fault = {
   message: 'is required: the run that is repeated has no prompt of its own, because it continued a conversation',
 };
 
-/** Returns the name of a skill, which is the name of its folder; undefined if the skill is at the top of its repository. */
-const nameOfSkill = (spec: string | undefined): string | undefined =>
-  spec
-    ?.slice(spec.indexOf(':') + 1)
-    .split('/')
-    .filter((part) => part !== 'SKILL.md')
-    .at(-1);
-
 /** Values of the environment that the request names. The run may use this environment. */
 interface EnvironmentParts {
-  readonly repositories: readonly Repository[];
+  readonly repositories: readonly EnvironmentRepository[];
   readonly secrets: readonly SecretReference[];
   readonly contents: readonly ContentRevision[];
   /** UID of the environment if another team owns it and allows the executor to use it. */
@@ -176,6 +132,9 @@ interface CheckDeps {
   readonly vault: Vault;
 }
 
+/** A transaction of the caller holds locks, so it does not wait for a check that may be slow. */
+const isInTransaction = ({ db, root = db }: CheckDeps): boolean => db !== root;
+
 /** Says where a request comes from. */
 export interface RequestSource {
   /** True if the agent of a run sent the request. */
@@ -186,11 +145,17 @@ export interface RequestSource {
   readonly contents?: readonly ContentRevision[] | undefined;
   /** The run that the request repeats. */
   readonly rerunOf?: string | undefined;
+  /** What the run began with that the new run is compared with; absent: it is not made for a comparison. */
+  readonly comparedWith?: BeginOfRun | undefined;
+  /** Says what of the run comes from outside the team. */
+  readonly outsider?: string | undefined;
   /**
    * True if the request is only checked, for a definition. A definition is stored even if this service does not offer its model or its
    * platform.
    */
   readonly keepsLacking?: boolean | undefined;
+  /** True: the run runs a check of its parent. */
+  readonly isFreshCheck?: boolean | undefined;
 }
 
 /** Checks the rules that a schema cannot check: every object that the request names must exist and belong to the caller's team. */
@@ -199,7 +164,16 @@ export async function checkRunRequest(
   principal: Pick<Principal, 'teamId'> & { readonly creator: RunActor },
   request: RunAgentRequest,
   origin: RunSourceType,
-  { isChild = false, within, contents: madeFrom = [], rerunOf, keepsLacking }: RequestSource = {},
+  {
+    isChild = false,
+    within,
+    contents: madeFrom = [],
+    rerunOf,
+    comparedWith,
+    outsider,
+    keepsLacking,
+    isFreshCheck = false,
+  }: RequestSource = {},
 ): Promise<RequestOutcome> {
   const { db, models, vault } = deps;
   const { teamId } = principal;
@@ -210,51 +184,34 @@ export async function checkRunRequest(
   if (runAs.kind === 'forbidden') return runAs;
   if (runAs.kind === 'invalid') return { kind: 'invalid', faults: [runAs.fault] };
   const { executor, setupSecrets: setupOnly } = runAs;
-  const environment = await findEnvironment(db, { teamId, creator: executor }, runAs.config, faults);
+  const given = await withRunner(db, teamId, runAs.config, faults);
+  const environment = await findEnvironment(db, { teamId, creator: executor }, given, faults);
   if ('kind' in environment) return environment;
-  const checked = checkSkills({ ...request, config: runAs.config }, environment.repositories);
+  const checked = checkSkills({ ...request, config: given }, environment.repositories);
   const { first: skillSpec } = checked;
   faults.push(...checked.faults);
   if (!request.prompt?.trim() && request.conversation_id === undefined && skillSpec === undefined)
     faults.push(missingPrompt);
   const ofLineage: Fault[] = [];
-  const lineage = await readLineage(db, teamId, request, ofLineage);
-  const contents = await contentsOfRequest(db, {
-    teamId,
-    creator: principal.creator,
-    executor,
-    revisions: [
-      ...madeFrom,
-      ...runAs.contents,
-      ...environment.contents,
-      ...(await contentsOfConfig(db, teamId, checked.config, madeFrom)),
-    ],
-    rerunOf,
-    parentRunId: lineage.parentRunId,
-    conversationId: request.conversation_id,
+  const lineage = await readLineage(db, teamId, request, ofLineage, isFreshCheck);
+  const revisions = [...madeFrom, ...runAs.contents, ...environment.contents];
+  const named = { teamId, creator: principal.creator, executor, rerunOf, parentRunId: lineage.parentRunId };
+  const { config, keepsMode, ...found } = await withContents(db, named, request, checked.config, {
+    madeFrom,
+    revisions,
   });
-  const isOwn = rerunOf === undefined && madeFrom.length === 0;
-  const config = await withoutLoosening(
-    db,
-    { teamId, executor, contents },
-    checked.config,
-    isOwn ? request.config : undefined,
-  );
-  // Somebody outside of the team must not let the agent start runs, neither with `child_runs` nor with the mode.
-  const keepsMode = isOwn || config === checked.config || request.mode !== 'orchestrate';
+  const contents = outsider === undefined ? found.contents : [...found.contents, contentOfOutsider(outsider)];
   checkConfig(config, keepsLacking, faults);
+  checkPublishedMembers({ config, creator: principal.creator, executor }, faults);
   const servers = await checkMcpServers(db, teamId, config.mcp_servers ?? {});
   if ('kind' in servers) return servers;
   faults.push(...servers.faults);
   const harness = checkHarness(config);
   if (!harness.ok) faults.push(harness.fault);
-  // Accept an outage for a run of a schedule or a webhook: the run waits for the provider, because the time of the schedule or the delivery
-  // does not come again.
-  const mayWait = origin === 'SCHEDULED_AGENT' || origin === 'WEBHOOK';
   const checkedModels = checkModels(
     models,
     await readRecentModelChoices(deps.root ?? db, teamId, db),
-    { config, harness: harness.ok ? harness : { harness: builtinHarness }, mayWait, keepsLacking },
+    { config, harness: harness.ok ? harness : { harness: builtinHarness }, mayWait: mayWait(origin), keepsLacking },
     faults,
   );
   const { attachments, faults: attachmentFaults } = decodeAttachments(request);
@@ -262,6 +219,11 @@ export async function checkRunRequest(
   faults.push(...ofLineage);
   await checkConversation(db, teamId, request, faults);
   faults.push(...faultsOfReferences(config.secrets ?? []));
+  const bySchema = isInTransaction(deps) ? undefined : await faultOfOutputSchema(teamId, config);
+  if (bySchema) faults.push(bySchema);
+  faults.push(...(await faultsOfFreshChecks(db, { teamId, config }, environment.repositories)));
+  const byBegin = comparedWith && faultOfComparison(comparedWith, environment.repositories);
+  if (byBegin) faults.push(byBegin);
   const { mcp_servers = {} } = config;
   const ofServers = secretsOfServers(mcp_servers);
   const names = { ofRun: config.secrets ?? [], ofEnvironment: environment.secrets, ofServers, setupOnly };
@@ -275,36 +237,66 @@ export async function checkRunRequest(
   if (faults.length > 0 || !harness.ok || granted.kind !== 'ok') return { kind: 'invalid', faults };
   if (checkedModels.kind !== 'ok') return checkedModels;
 
-  const prompt = request.prompt ?? '';
-  const name = config.name ?? nameOfSkill(skillSpec);
-  const workerHost = workerHostOf(config);
-  const creator = { kind: principal.creator.kind, uid: principal.creator.uid };
-  const run: NewRun = {
-    id: randomUUIDv7(),
-    teamId,
-    title: request.title?.trim() || titleOf(prompt) || name || 'Continued conversation',
-    prompt,
-    config: name === undefined ? config : { ...config, name },
-    ...(name === undefined ? {} : { name }),
-    modelId: checkedModels.modelId,
-    ...(checkedModels.unpricedId === undefined ? {} : { unpricedId: checkedModels.unpricedId }),
-    harness: harness.harness,
-    ...(config.environment_id === undefined ? {} : { environmentId: config.environment_id }),
-    ...(environment.contents[0] ? { environmentRevision: environment.contents[0].revision } : {}),
-    ...(skillSpec === undefined ? {} : { skillSpec }),
-    ...(workerHost === undefined ? {} : { workerHost }),
-    source: lineage.parentRunId === undefined ? origin : 'ORCHESTRATION',
-    creator,
-    executor,
-    ...(request.mode === undefined || !keepsMode ? {} : { mode: request.mode }),
-    ...(lineage.parentRunId === undefined ? {} : { parentRunId: lineage.parentRunId }),
-    ancestorIds: lineage.ancestorIds,
-    metadata: lineage.metadata,
-    ...(request.conversation_id === undefined ? {} : { conversationId: request.conversation_id }),
-    contents,
-    rights: granted.rights,
-    attachments: [],
-  };
+  const begin = comparedWith ? { comparisonCommits: comparedWith.commits ?? [] } : {};
+  const run = composeRun(
+    request,
+    { ...lineage, ...begin },
+    {
+      teamId,
+      creator: { kind: principal.creator.kind, uid: principal.creator.uid },
+      executor,
+      config,
+      skillSpec,
+      harness: harness.harness,
+      models: checkedModels,
+      environment: environment.contents[0],
+      source: lineage.parentRunId === undefined ? origin : 'ORCHESTRATION',
+      mode: keepsMode ? request.mode : undefined,
+      contents,
+      rights: granted.rights,
+    },
+  );
   const { values } = granted;
   return { kind: 'ok', ...withoutValues(values, run, attachments), values };
+}
+
+/**
+ * Returns the content that stands for somebody outside the team. The service does not know what rights this author has, so the run gets none
+ * that its texts would need.
+ */
+const contentOfOutsider = (outsider: string): RunContent => ({
+  kind: 'prompt',
+  author: null,
+  accepted: false,
+  excerpt: outsider,
+});
+
+/**
+ * Accept an outage for a run of a schedule or a webhook: the run waits for the provider, because the time of the schedule or the delivery
+ * does not come again.
+ */
+const mayWait = (origin: RunSourceType): boolean => origin === 'SCHEDULED_AGENT' || origin === 'WEBHOOK';
+
+/**
+ * Returns the contents from which the run is made, and its configuration without what their authors may not loosen. `madeFrom`: the contents
+ * from which the request was made. `revisions`: these and all others that are known. `keepsMode`: the run has the mode of the request.
+ */
+async function withContents(
+  db: Queryable,
+  of: Omit<Parameters<typeof contentsOfRequest>[1], 'revisions' | 'conversationId'>,
+  request: RunAgentRequest,
+  wanted: AmbientAgentConfig,
+  { madeFrom, revisions }: Readonly<Record<'madeFrom' | 'revisions', readonly ContentRevision[]>>,
+) {
+  const { teamId, executor, rerunOf } = of;
+  const contents = await contentsOfRequest(db, {
+    ...of,
+    revisions: [...revisions, ...(await contentsOfConfig(db, teamId, wanted, madeFrom))],
+    conversationId: request.conversation_id,
+  });
+  const isOwn = rerunOf === undefined && madeFrom.length === 0;
+  const user = { teamId, executor, contents };
+  const config = await withoutLoosening(db, user, wanted, isOwn ? request.config : undefined);
+  // Somebody outside of the team must not let the agent start runs, neither with `child_runs` nor with the mode.
+  return { contents, config, keepsMode: isOwn || config === wanted || request.mode !== 'orchestrate' };
 }

@@ -4,17 +4,10 @@ import { isDeepStrictEqual } from 'node:util';
 import { maxRunsInTree } from '@runyard/contract/limits';
 import type { ChildRunRequest } from '@runyard/contract/runs/child-runs';
 import { strictestApprovals } from '@runyard/contract/runs/compare-approvals';
-import {
-  type AmbientAgentConfig,
-  budgetOf,
-  type ChildOverride,
-  type MCPServerConfig,
-  type RunBudget,
-} from '@runyard/contract/runs/config';
+import type { AmbientAgentConfig, ChildOverride, MCPServerConfig } from '@runyard/contract/runs/config';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import type { RepeatableRequest } from '../../../platform/idempotency/once.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, float, json, nullable, text } from '../../../platform/store/database/statement.ts';
 import type { RunActor } from '../../../team/access/actor.ts';
 import { isInSandbox, type RunRights } from '../../../team/access/contents/run-rights.ts';
 import { findNamedEnvironment } from '../../../team/environments/named.ts';
@@ -27,35 +20,14 @@ import { readGrantedNames } from '../../../team/stored-secrets/run-secrets.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
 import { isPlanning } from '../../executions/plan-mode.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
-import { allowedSeconds, workedSeconds } from '../../executions/time.ts';
+import type { RunCheckout } from '../read/checkout.ts';
 import { readRepositories } from '../read/repositories.ts';
 import { narrowedChildRuns, overridesOf, readChildRunsPermission } from '../tree/permission.ts';
+import { narrowedBudget, type ParentRow, readParentRow } from './parent.ts';
 import type { SubmitDeps } from './prepare.ts';
 import { workerHostOf } from './request-config.ts';
+import { memberOfRunner } from './request-published.ts';
 import { type SubmitOutcome, submitRun } from './submit.ts';
-
-const readParent = defineStatement({
-  name: 'read_parent_of_request',
-  text: `SELECT config, model_id, rights, executor_kind AS kind, executor_uid AS uid, ${allowedSeconds('runs.id')} - ${workedSeconds('runs.id')} AS seconds_left
-    FROM runs JOIN run_requests ON run_id = id WHERE id = $1`,
-  row: {
-    config: json<AmbientAgentConfig>(),
-    model_id: text(),
-    /** NULL if the run was created before runs had rights. */
-    rights: nullable(json<RunRights>()),
-    kind: text<RunActor['kind']>(),
-    uid: text(),
-    /** null if the parent has no max_duration_minutes. */
-    seconds_left: nullable(float),
-  },
-});
-
-interface ParentRow extends RunActor {
-  config: AmbientAgentConfig;
-  model_id: string;
-  rights: RunRights | null;
-  seconds_left: number | null;
-}
 
 /**
  * Returns a member that the child sets although its parent's configuration does not allow it; undefined if there is
@@ -75,6 +47,8 @@ function forbiddenOverride(
     own.environment_id !== parent.environment_id
   )
     return 'environment_id';
+  const runner = own.runner_id ? memberOfRunner(own.runner_id) : undefined;
+  if (runner !== undefined && !allowed.includes(runner) && own.runner_id !== parent[runner]) return runner;
   // Check the runner only if the child may not choose its environment: a child that may choose its environment may also choose its image.
   if (
     !allowed.includes('environment_id') &&
@@ -143,26 +117,6 @@ function inherited(parent: ParentRow, { config: own = {}, mode }: ChildRunReques
   };
 }
 
-/** Time limit, in minutes, of a child whose parent has no time left. */
-const noTime = 0.001;
-
-/**
- * Returns the limits of a child. They are at most the limits of the parent, and the time is at most the time that the parent has left. What
- * the child uses also counts against the parent's budget. The limits stay valid if the parent is deleted.
- */
-function narrowedBudget({ config, seconds_left }: ParentRow, own: AmbientAgentConfig): RunBudget {
-  const parent = budgetOf(config);
-  const left = seconds_left === null ? undefined : Math.max(seconds_left / 60, noTime);
-  const smaller = (a: number | undefined, b: number | undefined) =>
-    a === undefined || b === undefined ? (a ?? b) : Math.min(a, b);
-  const limits = {
-    max_cost_usd: smaller(parent.max_cost_usd, own.max_cost_usd),
-    max_turns: smaller(parent.max_turns, own.max_turns),
-    max_duration_minutes: smaller(left, own.max_duration_minutes),
-  };
-  return Object.fromEntries(Object.entries(limits).filter(([, value]) => value !== undefined));
-}
-
 /**
  * Returns the rights that the child can get from its parent. An agent must not read secrets that only setup commands get. So a child has
  * these secrets only if it has the same setup as its parent, whose agent did not choose the setup.
@@ -212,6 +166,7 @@ type ChildRequestOutcome =
       readonly creator: RunActor;
       /** Rights of the parent. */
       readonly within: RunRights | null;
+      readonly checkout: RunCheckout | undefined;
     }
   | { readonly kind: 'forbidden'; readonly detail: string }
   | { readonly kind: 'gone' };
@@ -223,7 +178,7 @@ async function childRequest(
   asked: ChildRunRequest,
 ): Promise<ChildRequestOutcome> {
   const child = withoutSecrets(deps, session, asked);
-  const [parent] = await deps.db.query(readParent, [session.runId]);
+  const parent = await readParentRow(deps.db, session.runId);
   if (!parent) return { kind: 'gone' };
   const forbidden = forbiddenOverride(parent.config, child);
   if (forbidden) {
@@ -256,7 +211,13 @@ async function childRequest(
     config: child.config?.mcp_servers === undefined ? config : { ...config, mcp_servers: servers.servers },
     parent_run_id: session.runId,
   };
-  return { kind: 'ok', request, creator: { kind: parent.kind, uid: parent.uid }, within };
+  return {
+    kind: 'ok',
+    request,
+    creator: { kind: parent.kind, uid: parent.uid },
+    within,
+    checkout: parent.checkout ?? undefined,
+  };
 }
 
 type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;
@@ -305,6 +266,7 @@ export async function startChild(
     request: child.request,
     source: 'ORCHESTRATION',
     within: child.within,
+    checkout: child.checkout,
     child: { attempt: session, maxLive: permission?.max_live ?? 0, maxInTree: maxRunsInTree },
     once,
   });

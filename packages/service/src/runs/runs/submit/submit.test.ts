@@ -15,7 +15,6 @@ const submission = (more: Partial<SingleSubmission> = {}): SingleSubmission => (
   ...more,
 });
 
-/** Counts the rows of the run, its executions, events and files. */
 async function countRows(runId: string): Promise<{ runs: number; executions: number; events: number; files: number }> {
   const [row] = await db.query<{ runs: number; executions: number; events: number; files: number }>(
     `SELECT (SELECT count(*) FROM runs WHERE id = $1) AS runs, (SELECT count(*) FROM executions WHERE run_id = $1) AS executions,
@@ -77,7 +76,7 @@ describe('writing runs in a transaction of the caller', () => {
   test('fails for a child run that was not admitted', async () => {
     const parent = await submitted(submission());
     const child = submission({ request: { prompt: 'Do it.', parent_run_id: parent } });
-    await expect(db.transaction((tx) => written(tx, child))).rejects.toThrow('is written by writeRun');
+    await expect(db.transaction((tx) => written(tx, child))).rejects.toThrow('only writeRun checks its limits');
     expect(await submitted(child)).not.toBe(parent);
   });
 

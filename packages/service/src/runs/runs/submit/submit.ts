@@ -4,6 +4,7 @@
  */
 
 import { randomUUIDv7 } from 'node:crypto';
+import { membersWithoutEffect } from '@runyard/contract/runs/config';
 import type { RunAgentResponse } from '@runyard/contract/runs/run-request';
 import { type ClientAttempt, recordFirstAnswers } from '../../../platform/idempotency/client-answers.ts';
 import { findReplay, isClientAttempt, once, type RepeatableRequest } from '../../../platform/idempotency/once.ts';
@@ -75,9 +76,15 @@ const insertWithFiles = defineInsert('insert_runs_and_files', insertFiles);
 const insertSingle = defineInsert('insert_run_and_files', `${insertFiles}, ${insertEntries}`);
 const insertWithAnswers = defineInsert('insert_runs_and_answers', `${insertEntries}, ${recordFirstAnswers('input')}`);
 
-/** Returns the payload of the first timeline event; undefined if no right is withheld from the run. */
-const creationPayload = ({ rights: { withheld } }: NewRun) =>
-  withheld.length > 0 ? { withheld: withheld.map(toWithheldRight) } : undefined;
+/** Returns the payload of the first timeline event; undefined if no right is withheld and each member of the configuration has an effect. */
+function creationPayload({ rights: { withheld }, config }: NewRun) {
+  const ignored = membersWithoutEffect(config);
+  if (withheld.length + ignored.length === 0) return undefined;
+  return {
+    ...(withheld.length > 0 ? { withheld: withheld.map(toWithheldRight) } : {}),
+    ...(ignored.length > 0 ? { ignored_fields: ignored } : {}),
+  };
+}
 
 const toRow = (run: NewRun) => ({
   ...toRecord({
@@ -123,7 +130,7 @@ const responseOf = ({ run, atCapacity }: PreparedRun): RunAgentResponse => ({
 export function parametersOfRuns(prepared: readonly PreparedRun[]): unknown[] {
   const runs = prepared.map(({ run }) => run);
   if (runs.some(({ parentRunId }) => parentRunId !== undefined))
-    throw new Error('a run below another one is written by writeRun, which admits it');
+    throw new Error('Use writeRun for a child run: only writeRun checks its limits.');
   return rowsOf(runs);
 }
 

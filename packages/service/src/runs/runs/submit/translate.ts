@@ -8,6 +8,7 @@ import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { refusedByPolicy } from '../../../team/content-policy/content-policy.ts';
 import type { ChildRefusal } from '../tree/admit-child.ts';
+import type { PrepareRefusal } from './prepare.ts';
 import type { SubmitRefusal } from './submit.ts';
 
 /**
@@ -86,4 +87,15 @@ export function refusedChild(reason: ChildRefusal): Refusal {
         detail: `${maxLiveInTree} runs of this tree are live already. Await or cancel some first.`,
       });
   }
+}
+
+/** Returns why the service itself created no run, in words for a timeline or a list. */
+export function reasonOf(refusal: PrepareRefusal): string {
+  if (refusal.kind === 'invalid')
+    return refusal.faults
+      .map(({ path, message }) => `${path}: ${message}`)
+      .join('; ')
+      .slice(0, 2000);
+  if ('detail' in refusal) return refusal.detail;
+  return refusal.kind === 'no_such_run' ? 'The run was deleted.' : 'A file that came with the run is lost.';
 }

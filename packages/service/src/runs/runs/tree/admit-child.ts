@@ -30,10 +30,10 @@ export type ChildRefusal =
   /** The tree already has its maximum number of runs, including ended runs. */
   | 'tree_used_up';
 
-/** Limits of a child run that an agent starts. */
+/** Limits of a child run that an agent starts, or that the service repeats. */
 export interface ChildLimits {
-  /** Attempt of the agent that asks. */
-  readonly attempt: Attempt;
+  /** Attempt of the agent that asks; absent: the service repeats a failed child. */
+  readonly attempt?: Attempt;
   /** Maximum number of live children of the parent. */
   readonly maxLive: number;
   /** Maximum number of runs of the tree, including ended runs; absent: the request starts no new run, so this number does not matter. */
@@ -96,11 +96,13 @@ export async function refuseChild(
   await tx.query(lockAncestors, [ancestorIds]);
   const [parent] = await tx.query(readParent, [parentRunId, ancestorIds]);
   if (!parent) return 'parent_gone';
-  if (parent.state === 'CANCELLED' || parent.is_doomed) return limits ? 'not_at_work' : 'parent_cancelled';
+  if (parent.state === 'CANCELLED' || parent.is_doomed) return limits?.attempt ? 'not_at_work' : 'parent_cancelled';
   if (!limits) return null;
-  const { executionId, tokenHash } = limits.attempt;
-  const isAsking = parent.execution_id === executionId && parent.token_hash?.equals(tokenHash);
-  if (!isAsking || !atWork.includes(parent.phase)) return 'not_at_work';
+  if (limits.attempt) {
+    const { executionId, tokenHash } = limits.attempt;
+    const isAsking = parent.execution_id === executionId && parent.token_hash?.equals(tokenHash);
+    if (!isAsking || !atWork.includes(parent.phase)) return 'not_at_work';
+  }
   const root = ancestorIds.at(-1) ?? parentRunId;
   const [counts] = await tx.query(countRelatives, [parentRunId, root]);
   if (Number(counts?.in_all) >= (limits.maxInTree ?? Number.POSITIVE_INFINITY)) return 'tree_used_up';

@@ -1,12 +1,20 @@
 /** Reads, awaits and cancels the children of a run for its agent. */
 
 import type { ArtifactItem } from '@runyard/contract/runs/artifacts';
-import type { ChildRun } from '@runyard/contract/runs/child-runs';
+import type { ChildRun, OwnArtifacts } from '@runyard/contract/runs/child-runs';
 import { isSettled } from '@runyard/contract/runs/run-states';
 import type { RunState } from '@runyard/contract/runs/states';
 import { firstPart } from '@runyard/contract/wire/shorten';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, nullable, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
+import {
+  boolean,
+  defineStatement,
+  json,
+  nullable,
+  text,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
 import type { ExecutionDeps } from '../../executions/deps.ts';
@@ -25,8 +33,8 @@ const readRows = defineStatement({
     SELECT c.id, c.title, c.state, c.created_at, c.status_message,
       CASE WHEN c.state IN ('SUCCEEDED', 'INPROGRESS', 'QUEUED') THEN
         (SELECT v.payload->>'summary' FROM run_events v WHERE v.run_id = c.id AND v.event_type = 'oz_run_done' ORDER BY v.seq DESC LIMIT 1)
-      END AS summary
-    FROM runs c WHERE c.parent_run_id = $1 AND ($2::uuid[] IS NULL OR c.id = ANY($2::uuid[]))
+      END AS summary, x.result, x.result IS NOT NULL AS has_result, x.artifact_id AS result_artifact_id
+    FROM runs c LEFT JOIN run_results x ON x.run_id = c.id WHERE c.parent_run_id = $1 AND ($2::uuid[] IS NULL OR c.id = ANY($2::uuid[]))
     ORDER BY c.created_at, c.id LIMIT 500`,
   row: {
     id: uuid,
@@ -35,6 +43,9 @@ const readRows = defineStatement({
     created_at: timestamp,
     status_message: nullable(text()),
     summary: nullable(text()),
+    result: nullable(json<unknown>()),
+    has_result: boolean,
+    result_artifact_id: nullable(uuid),
   },
 });
 
@@ -45,8 +56,8 @@ const readStates = defineStatement({
 });
 
 /**
- * Reads the states of the children of the run: of those in `runIds`, else of all. Returns null if one of the ids is no
- * child.
+ * Reads the states of the children in `runIds`, or of all children of the run if it is absent. Returns null if one of the ids is not the id
+ * of a child.
  */
 async function readChildStates(
   db: Queryable,
@@ -76,19 +87,29 @@ export async function readChildren(
     created_at: row.created_at,
     ...(row.status_message ? { message: firstPart(row.status_message, maxSummaryLength) } : {}),
     ...(row.summary ? { summary: firstPart(row.summary, maxSummaryLength) } : {}),
+    ...(row.has_result ? { result: row.result } : {}),
+    ...(row.result_artifact_id === null ? {} : { result_artifact_uid: row.result_artifact_id }),
     artifacts: (artifacts.get(row.id) ?? []).map(artifactSummary),
   }));
+}
+
+/** Reads the artifacts of a run, oldest first. */
+export async function readOwnArtifacts(db: Queryable, runId: string): Promise<OwnArtifacts> {
+  const artifacts = await readArtifactItems(db, [runId]);
+  return { artifacts: (artifacts.get(runId) ?? []).map(artifactSummary) };
 }
 
 /** Returns those members of the artifact that an agent needs to refer to it. */
 function artifactSummary({ artifact_type, data }: ArtifactItem): ChildRun['artifacts'][number] {
   const members = data as Record<string, unknown>;
   const text = (name: string) => (typeof members[name] === 'string' ? firstPart(members[name], 500) : undefined);
-  const [uid, title, url] = [text('artifact_uid'), text('title') ?? text('filename'), text('url')];
+  const [uid, file, url] = [text('artifact_uid'), text('filename'), text('url')];
+  const title = text('title') ?? file;
   return {
     artifact_type,
     ...(uid ? { artifact_uid: uid } : {}),
     ...(title ? { title } : {}),
+    ...(file ? { file_name: file } : {}),
     ...(url ? { url } : {}),
   };
 }

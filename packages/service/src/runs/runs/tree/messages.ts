@@ -89,8 +89,8 @@ const nobody: RunActor = { kind: 'user', uid: '' };
 const rootOf = (place: Place): string => place.ancestor_ids.at(-1) ?? place.id;
 
 function relationOf(from: Place, to: Place): string {
-  if (to.ancestor_ids[0] === from.id) return 'the run that yours works for';
-  if (from.ancestor_ids[0] === to.id) return 'a run that works for yours';
+  if (to.ancestor_ids[0] === from.id) return 'the parent of your run';
+  if (from.ancestor_ids[0] === to.id) return 'a child of your run';
   return 'another run of the same tree';
 }
 
@@ -140,8 +140,8 @@ export async function sendMessage(
     withoutSecrets(deps, session, message.message),
     randomBytes(6).toString('hex'),
   );
-  // A turn that changes nothing asks other runs only for turns that change nothing. An ancestor keeps its mode, because this run works for
-  // it, and does not direct it.
+  // If the sender only plans, the recipient also gets the mode `plan`. Exception: an ancestor keeps its mode, because a run does not direct
+  // its ancestors.
   const onlyPlans = !from.ancestor_ids.includes(to.id) && (await isPlanning(tx, session.executionId));
   const delivery = await acceptFollowup(tx, to.id, {
     message: text,
@@ -171,8 +171,8 @@ const readExecutor = defineStatement({
 });
 
 /**
- * Returns the name of a repository in the workspace of the recipient that an author, whose text the sender may follow, cannot read; null if
- * there is none. Asks code hosts, so call it before the transaction of `sendMessage`.
+ * Returns the name of a repository that is in the recipient's workspace, although an author whose text the sender may follow cannot read
+ * it; null if there is no such repository. Asks code hosts, so call it before the transaction of `sendMessage`.
  */
 export async function findUnreadableForSender(
   deps: Parameters<typeof findLackingRepository>[0],

@@ -1,6 +1,6 @@
 import { usualLiveChildren } from '@runyard/contract/limits';
 import { type AmbientAgentConfig, type ChildOverride, ChildRunsConfig } from '@runyard/contract/runs/config';
-import type { RunMode } from '@runyard/contract/runs/run-request';
+import type { RunMode } from '@runyard/contract/runs/message-origin';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, json, nullable, text } from '../../../platform/store/database/statement.ts';
 

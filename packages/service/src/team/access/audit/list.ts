@@ -1,5 +1,5 @@
 import type { AuditEntry, ListAuditEntriesQuery, ListAuditEntriesResponse } from '@runyard/contract/team/audit';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
+import { type CursorSigner, readPage } from '../../../platform/store/cursor.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   defineStatement,
@@ -13,7 +13,7 @@ import {
 import type { RunActor } from '../actor.ts';
 import { readProfiles } from '../profiles.ts';
 
-const readPage = defineStatement({
+const readEntries = defineStatement({
   name: 'read_audit_entries',
   text: `
     SELECT id, position::text AS place, occurred_at, actor_kind AS kind, actor_uid AS uid, action, subject_type,
@@ -43,7 +43,7 @@ const readPage = defineStatement({
   },
 });
 
-type EntryRow = RowOf<typeof readPage>;
+type EntryRow = RowOf<typeof readEntries>;
 
 const toEntry = (row: EntryRow, actor: AuditEntry['actor']): AuditEntry => ({
   id: row.id,
@@ -72,22 +72,15 @@ export async function listChanges(
   teamId: string,
   query: ListAuditEntriesQuery,
 ): Promise<ListAuditEntriesResponse | null> {
-  const { limit, cursor, ...filters } = query;
-  const { actor, action, subject_type, subject_uid, since, until } = filters;
+  const { actor, action, subject_type, subject_uid, since, until } = query;
   const wanted = [actor, action, subject_type, subject_uid, since, until].map((filter) => filter ?? null);
-  const identity = listIdentity(['audit entries', teamId, wanted]);
-  const read = cursor === undefined ? undefined : readCursor(signer, identity, cursor);
-  if (read && !read.ok) return null;
-  const rows = await db.query(readPage, [teamId, read?.position.id ?? null, ...wanted, limit + 1]);
-  const page = rows.slice(0, limit);
-  const last = page.at(-1);
-  const hasNext = rows.length > limit && last !== undefined;
+  const found = await readPage(signer, query, {
+    list: ['audit entries', teamId, wanted],
+    read: (after, count) => db.query(readEntries, [teamId, after?.id ?? null, ...wanted, count]),
+    positionOf: ({ place }) => ({ value: null, id: place }),
+  });
+  if (!found) return null;
+  const { page, page_info } = found;
   const profileOf = await readProfiles(db, teamId, page);
-  return {
-    entries: page.map((row) => toEntry(row, profileOf(row))),
-    page_info: {
-      has_next_page: hasNext,
-      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.place }) } : {}),
-    },
-  };
+  return { entries: page.map((row) => toEntry(row, profileOf(row))), page_info };
 }

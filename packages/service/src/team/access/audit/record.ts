@@ -7,7 +7,7 @@ import type { Principal } from '../keys/principal.ts';
 
 /** The person or agent who makes a change, with the request that asks for the change. A `Principal` can be used as an author. */
 export interface Author extends Pick<Principal, 'teamId' | 'from'> {
-  readonly creator: Pick<Principal['creator'], 'kind' | 'uid'>;
+  readonly creator: Pick<Principal['creator'], 'kind' | 'uid'> & Partial<Pick<Principal['creator'], 'displayName'>>;
   readonly keyId: string | null;
 }
 

@@ -90,8 +90,9 @@ export async function readPresentRevisions(
 }
 
 /**
- * Returns the contents that an executor of these revisions executes: for a revision whose texts the executor has all written or accepted
- * one content, otherwise one for each author of other texts. A revision that is not stored any more has an unknown author.
+ * Returns the contents that an executor of these revisions executes. If the executor has written or accepted all texts of a revision, the
+ * revision is one content; otherwise it is one content for each author of the other texts. A revision that is not stored any more has an
+ * unknown author.
  */
 export async function readContents(
   db: Queryable,
@@ -121,12 +122,21 @@ export const limitNames = ['max_cost_usd', 'max_turns', 'max_duration_minutes'] 
 const readStrictestOf = defineStatement({
   name: 'read_strictest_of_contents',
   text: `
-    SELECT coalesce(jsonb_agg(DISTINCT p.v) FILTER (WHERE p.v IS NOT NULL), '[]') AS approvals, ${limitNames
-      .map(
-        (name) =>
-          `min((SELECT min(v::text::float8) FROM jsonb_path_query(c.content, '$.**.${name} ? (@.type() == "number")') v)) AS ${name}`,
-      )
-      .join(', ')}
+    SELECT coalesce(jsonb_agg(DISTINCT p.v) FILTER (WHERE p.v IS NOT NULL), '[]') AS approvals,
+      coalesce((SELECT jsonb_agg(f.v ORDER BY f.revision, f.n) FROM (
+        SELECT q.v, min(h.revision) AS revision, min(q.n) AS n FROM jsonb_to_recordset($1::jsonb) AS j(kind text, uid text)
+        JOIN content_revisions h ON h.kind = j.kind AND h.uid = j.uid
+        CROSS JOIN LATERAL jsonb_path_query(h.content, '$.**.checks[*] ? (@.type() == "object")') WITH ORDINALITY q (v, n)
+        GROUP BY q.v) f), '[]') AS checks,
+      (SELECT q.v FROM jsonb_to_recordset($1::jsonb) AS j(kind text, uid text)
+        JOIN content_revisions h ON h.kind = j.kind AND h.uid = j.uid
+        CROSS JOIN LATERAL jsonb_path_query(h.content, '$.** ? (@.output_schema.type() == "object")') q (v)
+        ORDER BY h.revision DESC LIMIT 1)->'output_schema' AS output_schema, ${limitNames
+          .map(
+            (name) =>
+              `min((SELECT min(v::text::float8) FROM jsonb_path_query(c.content, '$.**.${name} ? (@.type() == "number")') v)) AS ${name}`,
+          )
+          .join(', ')}
     FROM jsonb_to_recordset($1::jsonb) AS i(kind text, uid text)
     JOIN content_revisions c ON c.kind = i.kind AND c.uid = i.uid
     LEFT JOIN LATERAL (
@@ -134,13 +144,18 @@ const readStrictestOf = defineStatement({
       FROM jsonb_path_query(c.content, '$.** ? (@.approval_policy.type() == "string")') q (v)) p (v) ON true`,
   row: {
     approvals: json<Approvals[]>(),
+    checks: json<readonly object[]>(),
+    output_schema: nullable(json<Readonly<Record<string, unknown>>>()),
     max_cost_usd: nullable(float),
     max_turns: nullable(float),
     max_duration_minutes: nullable(float),
   },
 });
 
-/** Returns the approvals and the smallest limits that all stored revisions of the contents have. */
+/**
+ * Returns the approvals, the smallest limits and the checks that all stored revisions of the contents have, the oldest checks first, and
+ * the newest output schema.
+ */
 export async function readStrictest(db: Queryable, revisions: readonly ContentRevision[]) {
   const [row] = await db.query(readStrictestOf, [JSON.stringify(revisions)]);
   if (!row) throw new Error('an aggregate returned no row');

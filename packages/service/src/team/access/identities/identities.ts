@@ -32,9 +32,9 @@ import {
   defaultsOf,
   given,
   givenText,
-  harnessFaults,
   type IdentityConfig,
   membersWithoutEffect,
+  requestFaults,
   secretsOfIdentity,
   textOrNone,
 } from './defaults.ts';
@@ -185,7 +185,7 @@ export async function createIdentity(
     secrets: request.secrets.map(({ name }) => name),
     config: configAfter(request, {}),
   };
-  const faults = [...harnessFaults(request), ...(await check(tx, teamId, defaults))];
+  const faults = [...requestFaults(request), ...(await check(tx, teamId, defaults))];
   if (faults.length > 0) return { kind: 'invalid', faults };
   if (!(await teamHasRoom(tx, principal, 'agent_identities', maxIdentities))) return { kind: 'too_many' };
   const [row] = await tx.query(insert, [
@@ -235,7 +235,7 @@ export async function updateIdentity(
       const [member = ''] = path.split('.');
       return (Reflect.get(request, member) ?? (member === 'harness' ? request.base_harness : undefined)) !== undefined;
     };
-    const faults = [...harnessFaults(request), ...(await check(tx, teamId, defaults)).filter(isGiven)];
+    const faults = [...requestFaults(request), ...(await check(tx, teamId, defaults)).filter(isGiven)];
     if (faults.length > 0) return { kind: 'invalid', faults };
     const [row] = await tx.query(update, [
       teamId,

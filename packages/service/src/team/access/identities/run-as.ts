@@ -15,6 +15,7 @@ import {
 import type { RunActor } from '../actor.ts';
 import type { ContentRevision } from '../contents/content.ts';
 import { isSuspended } from '../keys/key.ts';
+import { isUid } from '../teams/uid.ts';
 import { type Defaults, type IdentityConfig, secretsOfIdentity } from './defaults.ts';
 
 const readRunner = defineStatement({
@@ -58,6 +59,10 @@ export type RunAsOutcome =
   /** 403 `not_authorized` */
   | { readonly kind: 'forbidden'; readonly detail: string; readonly fault?: Fault };
 
+/** Returns whether a configuration names an environment, if the runner is one, or else a worker. */
+const namesPlace = (config: AmbientAgentConfig, runner: string): boolean =>
+  (isUid(runner) ? config.environment_id : config.worker_host) !== undefined;
+
 /**
  * Returns the configuration, completed with the identity's defaults for members that the request does not set, and with the secrets and
  * MCP servers of the identity.
@@ -67,7 +72,7 @@ function withDefaults(
   identity: Defaults,
 ): AmbientAgentConfig {
   const { base_model: model, environment_id: environment, skills } = identity;
-  const { harness, mcp_servers, setup_secrets: ofSetup = [], ...others } = identity.config;
+  const { harness, mcp_servers, setup_secrets: ofSetup = [], runner_id: runner, ...others } = identity.config;
   const namesModel = config.model_id !== undefined || config.harness?.model_id !== undefined;
   const namesSkill = skill !== undefined || config.skill_spec !== undefined || config.skills !== undefined;
   // A request cannot give the agent a secret that the identity gives only to setup commands.
@@ -79,6 +84,7 @@ function withDefaults(
   return {
     ...others,
     ...config,
+    ...(!runner || config.runner_id || namesPlace(config, runner) ? {} : { runner_id: runner }),
     ...(harness === undefined || config.harness ? {} : { harness: namesModel ? harnessAlone : harness }),
     ...(mcp_servers === undefined ? {} : { mcp_servers: { ...mcp_servers, ...config.mcp_servers } }),
     ...(model === null || namesModel ? {} : { model_id: model }),

@@ -13,7 +13,7 @@ import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer, text, timestamp, uuid } from '../../../platform/store/database/statement.ts';
 import { recordAction, recordChange } from '../audit/record.ts';
-import { hashKey, isSession, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
+import { hashKey, isSession, isSuspended, isValidKeyIn, keysChannel, newRawKey, shownParts } from '../keys/key.ts';
 import type { Principal } from '../keys/principal.ts';
 
 /** Maximum number of codes of one key, and maximum number of sessions. A further code or session replaces the oldest one. */
@@ -36,7 +36,7 @@ const deleteOldCodes = defineStatement({
   row: {},
 });
 
-const sessionColumns = `team_id, expires_at, coalesce(minted_by, signed_on_by) AS made_by,
+const sessionColumns = `team_id, expires_at, coalesce(minted_by, signed_on_by, passkey_id) AS made_by,
       (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid,
       (SELECT u.display_name FROM users u WHERE u.id = user_id) AS display_name`;
 const sessionRow = { team_id: uuid, expires_at: timestamp, made_by: uuid, user_uid: text(), display_name: text() };
@@ -90,11 +90,30 @@ const insertSignedOn = defineStatement({
   row: sessionRow,
 });
 
+/** Like `insert_signed_on_session`, for the passkey with the id. */
+const insertByPasskey = defineStatement({
+  name: 'insert_session_by_passkey',
+  text: `
+    INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, prefix, last_four, expires_at, passkey_id)
+    SELECT $2, $3, 'personal', 'Browser session', m.team_id, m.user_id, $4, $5, now() + interval '${browserSessionHours} hours', p.id
+    FROM passkeys p JOIN team_members m ON m.user_id = p.user_id JOIN teams t ON t.id = m.team_id
+    WHERE p.id = $1 AND NOT ${isSuspended('p.user_id')} ORDER BY t.number LIMIT 1
+    FOR KEY SHARE OF m
+    RETURNING ${sessionColumns}`,
+  row: sessionRow,
+});
+
+/** The names in the audit log of proofs that are not API keys. */
+const proofOf = new Map([
+  [insertSignedOn, 'sign_on'],
+  [insertByPasskey, 'passkey'],
+]);
+
 const deleteOldSessions = defineStatement({
   name: 'delete_old_browser_sessions',
   text: `
     DELETE FROM api_keys k WHERE ${isSession('k')} AND (expires_at <= clock_timestamp()
-      OR id IN (SELECT id FROM api_keys WHERE minted_by = $1 OR signed_on_by = $1
+      OR id IN (SELECT id FROM api_keys WHERE minted_by = $1 OR signed_on_by = $1 OR passkey_id = $1
         ORDER BY created_at DESC, id DESC OFFSET ${maxSessions}))`,
   row: {},
 });
@@ -181,6 +200,18 @@ export async function createSignedOnSession(
   return await insertSessionBy(tx, insertSignedOn, identityId, from);
 }
 
+/**
+ * Makes a session for a person who has just signed in with a passkey, in the oldest team of the person. Returns null if the person is in
+ * no team, or if an identity provider has not confirmed the person for too long.
+ */
+export async function createPasskeySession(
+  tx: Queryable,
+  passkeyId: string,
+  from: RequestOrigin | null,
+): Promise<NewSession | null> {
+  return await insertSessionBy(tx, insertByPasskey, passkeyId, from);
+}
+
 async function insertSessionBy(
   tx: Queryable,
   statement: typeof useKey,
@@ -194,14 +225,14 @@ async function insertSessionBy(
   if (!row) return null;
   await tx.query(deleteOldSessions, [row.made_by]);
   const creator = { kind: 'user', uid: row.user_uid } as const;
-  const isSignOn = statement === insertSignedOn;
+  const proof = proofOf.get(statement);
   await recordChange(
     tx,
-    { teamId: row.team_id, creator, keyId: isSignOn ? null : row.made_by, from },
+    { teamId: row.team_id, creator, keyId: proof === undefined ? row.made_by : null, from },
     {
       action: 'browser_session.create',
       subject: { type: 'browser_session', uid },
-      ...(isSignOn ? { after: { sign_on: row.made_by } } : {}),
+      ...(proof === undefined ? {} : { after: { [proof]: row.made_by } }),
     },
   );
   return { key, session: { uid, expires_at: row.expires_at, display_name: row.display_name } };

@@ -1,7 +1,7 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxKeys } from '@runyard/contract/limits';
 import type { ApiKey, CreateKeyRequest, CreateKeyResponse, KeyKind } from '@runyard/contract/team/keys';
-import { isAtLeast, type Role } from '@runyard/contract/wire/access';
+import { isAtLeast, type KeyLimit, type Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,
@@ -35,8 +35,8 @@ async function lockIdentityForKey(
   return row ? { onBehalfOfEnabled: row.on_behalf_of_enabled } : null;
 }
 
-const columns = `id, name, kind, prefix, last_four, agent_uid, created_by_uid, created_at, expires_at, last_used_at,
-      (minted_by IS NOT NULL OR signed_on_by IS NOT NULL) AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid`;
+const columns = `id, name, kind, prefix, last_four, agent_uid, limited_to, created_by_uid, created_at, expires_at, last_used_at,
+      (minted_by IS NOT NULL OR signed_on_by IS NOT NULL OR passkey_id IS NOT NULL) AS is_session, (SELECT u.uid FROM users u WHERE u.id = user_id) AS user_uid`;
 const keyRow = {
   id: uuid,
   name: text(),
@@ -44,6 +44,7 @@ const keyRow = {
   prefix: text(),
   last_four: text(),
   agent_uid: nullable(text()),
+  limited_to: nullable(text<KeyLimit>()),
   created_by_uid: nullable(text()),
   created_at: timestamp,
   expires_at: nullable(timestamp),
@@ -81,8 +82,9 @@ const insertPersonal = defineStatement({
 const insertWithoutPerson = defineStatement({
   name: 'insert_key_without_person',
   text: `
-    INSERT INTO api_keys (id, hash, name, team_id, agent_uid, prefix, last_four, expires_at, created_by_uid, kind)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8::interval, $9, $10)
+    INSERT INTO api_keys (id, hash, name, team_id, agent_uid, prefix, last_four, expires_at, created_by_uid, kind,
+      limited_to)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, now() + $8::interval, $9, $10, $11)
     RETURNING ${columns}`,
   row: keyRow,
 });
@@ -118,6 +120,7 @@ const toApiKey = (row: RowOf<typeof insertWithoutPerson>): ApiKey => ({
   last_four: row.last_four,
   ...(row.user_uid ? { user_uid: row.user_uid } : {}),
   ...(row.agent_uid ? { agent_uid: row.agent_uid } : {}),
+  ...(row.limited_to ? { limited_to: row.limited_to } : {}),
   ...(row.created_by_uid ? { created_by_uid: row.created_by_uid } : {}),
   created_at: row.created_at,
   ...(row.expires_at ? { expires_at: row.expires_at } : {}),
@@ -154,7 +157,7 @@ async function insertWith(
   statement: typeof insertWithoutPerson,
   [name, teamId, ownerUid]: readonly [name: string, teamId: string, ownerUid: string | null],
   expiresIn: CreateKeyRequest['expires_in'],
-  more: readonly string[],
+  more: readonly (string | null)[],
 ): Promise<CreateKeyResponse> {
   const key = newRawKey();
   const { prefix, lastFour } = shownParts(key);
@@ -178,7 +181,7 @@ export async function createKey(
   request: CreateKeyRequest,
 ): Promise<CreateKeyResponse | KeyRefusal> {
   const { teamId, creator, role } = principal;
-  const { name, kind, agent_uid: agentUid, expires_in: expiresIn } = request;
+  const { name, kind, agent_uid: agentUid, limited_to: limitedTo, expires_in: expiresIn } = request;
   if (kind === 'worker' && !principal.isOperator) return 'operator_needed';
   if (agentUid !== undefined) {
     const identity = await lockIdentityForKey(tx, teamId, agentUid);
@@ -189,11 +192,20 @@ export async function createKey(
   const made =
     kind === 'personal'
       ? await insertPersonalKey(tx, { teamId, userUid: creator.uid, name, expiresIn })
-      : await insertWith(tx, insertWithoutPerson, [name, teamId, agentUid ?? null], expiresIn, [creator.uid, kind]);
+      : await insertWith(tx, insertWithoutPerson, [name, teamId, agentUid ?? null], expiresIn, [
+          creator.uid,
+          kind,
+          limitedTo ?? null,
+        ]);
   await recordChange(tx, principal, {
     action: 'key.create',
     subject: { type: 'key', uid: made.uid, name },
-    after: { kind, ...(agentUid === undefined ? {} : { agent_uid: agentUid }), expires_at: made.expires_at ?? null },
+    after: {
+      kind,
+      ...(agentUid === undefined ? {} : { agent_uid: agentUid }),
+      ...(limitedTo === undefined ? {} : { limited_to: limitedTo }),
+      expires_at: made.expires_at ?? null,
+    },
   });
   return made;
 }

@@ -75,7 +75,7 @@ async function replaceBootstrapKey(tx: Queryable, key: string): Promise<void> {
     `INSERT INTO api_keys (id, hash, kind, name, team_id, user_id, is_operator, prefix, last_four)
      VALUES ($1, $2, 'personal', $3, $4, $5, true, $6, $7)
      ON CONFLICT (hash) DO UPDATE SET kind = 'personal', name = excluded.name, team_id = excluded.team_id,
-       user_id = excluded.user_id, agent_uid = NULL, is_operator = true, expires_at = NULL, minted_by = NULL, signed_on_by = NULL`,
+       user_id = excluded.user_id, agent_uid = NULL, is_operator = true, expires_at = NULL, minted_by = NULL, signed_on_by = NULL, passkey_id = NULL`,
     [randomUUIDv7(), hash, keyName, teamId, userId, prefix, lastFour],
   );
   await tx.query('SELECT pg_notify($1, $2)', [keysChannel, '']);

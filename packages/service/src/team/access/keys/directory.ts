@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
 import type { KeyKind } from '@runyard/contract/team/keys';
-import type { Role } from '@runyard/contract/wire/access';
+import type { KeyLimit, Role } from '@runyard/contract/wire/access';
 import type { Logger } from 'pino';
 import type { Database } from '../../../platform/store/database/database.ts';
 import {
@@ -44,7 +44,7 @@ export interface KeyDirectory {
 const readKey = defineStatement({
   name: 'read_api_key',
   text: `
-    SELECT k.id, k.hash, k.kind, k.name, k.team_id, t.uid AS team_uid, k.agent_uid, k.is_operator,
+    SELECT k.id, k.hash, k.kind, k.name, k.team_id, t.uid AS team_uid, k.agent_uid, k.is_operator, k.limited_to,
       (extract(epoch FROM k.expires_at - clock_timestamp()) * 1000)::float8 AS remaining_ms,
       ${isSession('k')} AS is_session, k.expires_at, k.created_at > clock_timestamp() - interval '1 hour' AS is_recent,
       u.uid AS user_uid, u.display_name, u.email, m.role
@@ -62,6 +62,7 @@ const readKey = defineStatement({
     team_uid: text(),
     agent_uid: nullable(text()),
     is_operator: boolean,
+    limited_to: nullable(text<KeyLimit>()),
     is_session: boolean,
     is_recent: boolean,
     expires_at: nullable(timestamp),
@@ -106,6 +107,7 @@ function principalOf(row: RowOf<typeof readKey>): Principal {
     creator,
     role: row.role ?? 'member',
     isOperator: row.is_operator,
+    ...(row.limited_to ? { limitedTo: row.limited_to } : {}),
     ...(row.is_session && row.expires_at
       ? { browserSession: { expiresAt: row.expires_at, isRecent: row.is_recent } }
       : {}),
@@ -162,7 +164,7 @@ export async function openKeyDirectory(
     if (now() - entry.usedAtMs < noteEveryMs) return;
     entry.usedAtMs = now();
     db.query(noteUse, [entry.principal.keyId]).catch((error) => {
-      log.warn({ err: error, key_id: entry.principal.keyId }, 'the use of a key was not noted');
+      log.warn({ err: error, key_id: entry.principal.keyId }, 'the time at which a key was used could not be stored');
     });
   };
 
@@ -223,7 +225,7 @@ export async function openKeyDirectory(
     },
     authenticateWorker: async (raw) => {
       const entry = await find(raw);
-      if (!entry) return null;
+      if (!entry || entry.principal.limitedTo !== undefined) return null;
       note(entry);
       const { principal, isForWorkers } = entry;
       return { ...principal, serves: isForWorkers ? 'hosted' : principal.isOperator ? 'all' : 'team' };

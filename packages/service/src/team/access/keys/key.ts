@@ -42,7 +42,8 @@ export const isValidKeyIn = (key: string, teamId: string): string => `
       OR NOT ${isSuspended(`${key}.user_id`)}))`;
 
 /** SQL: the row `key` of `api_keys` is the key of a browser session. */
-export const isSession = (key: string): string => `(${key}.minted_by IS NOT NULL OR ${key}.signed_on_by IS NOT NULL)`;
+export const isSession = (key: string): string =>
+  `(${key}.minted_by IS NOT NULL OR ${key}.signed_on_by IS NOT NULL OR ${key}.passkey_id IS NOT NULL)`;
 
 /**
  * SQL: the owner of the key may run workers in the team whose id is the SQL expression `teamId`, because the owner is not a viewer there.

@@ -1,4 +1,4 @@
-import type { PrincipalKind, Role } from '@runyard/contract/wire/access';
+import type { KeyLimit, PrincipalKind, Role } from '@runyard/contract/wire/access';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
 
 /** The owner of an API key. */
@@ -17,6 +17,8 @@ export interface Principal {
   readonly role: Role;
   /** True if the key is the key of the service's operator. */
   readonly isOperator: boolean;
+  /** Present if an agent key is limited to this purpose: it is accepted only by routes that name the purpose. */
+  readonly limitedTo?: KeyLimit;
   /** Present if the key belongs to a browser session. `isRecent`: the session began less than an hour ago. */
   readonly browserSession?: { readonly expiresAt: string; readonly isRecent: boolean };
   /** The request in which the principal acts; null if the service itself acts, without a request. */

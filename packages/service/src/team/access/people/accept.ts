@@ -86,7 +86,8 @@ export class NotAccepted extends Error {
 type UsedInvitation = RowOf<typeof useInvitation>;
 type Person = { readonly uid: string; readonly displayName: string };
 
-async function addMember(
+/** Adds a person to the team of an invitation that was just used. @throws NotAccepted */
+export async function addMember(
   tx: Queryable,
   invitation: UsedInvitation,
   person: Person,
@@ -133,7 +134,8 @@ export async function acceptSignedOn(
   await addMember(tx, invitation, person, { from, keyId: null });
 }
 
-async function accepting<T>(
+/** Uses an invitation, and does `work` in the same transaction. The invitation can still be used if `work` throws `NotAccepted`. */
+export async function acceptWith<T>(
   db: Database,
   { key, isManagedByRules }: Acceptance,
   work: (tx: Queryable, invitation: UsedInvitation) => Promise<T>,
@@ -153,7 +155,7 @@ export async function acceptAsNewPerson(
   isManagedByRules: IsManagedByRules,
   from: RequestOrigin,
 ): Promise<AcceptTeamInvitationResponse | AcceptRefusal> {
-  return await accepting(db, { key: request.key, isManagedByRules }, async (tx, invitation) => {
+  return await acceptWith(db, { key: request.key, isManagedByRules }, async (tx, invitation) => {
     const person = { uid: newUid(), displayName: request.display_name };
     await tx.query(insertUser, [randomUUIDv7(), person.uid, person.displayName, request.email ?? null]);
     await addMember(tx, invitation, person, { from, keyId: null });
@@ -185,7 +187,7 @@ export async function joinTeam(
   principal: Principal,
   acceptance: Acceptance,
 ): Promise<Team | AcceptRefusal> {
-  return await accepting(db, acceptance, async (tx, invitation) => {
+  return await acceptWith(db, acceptance, async (tx, invitation) => {
     if (!(await mayJoinAnother(tx, principal.creator.uid))) throw new NotAccepted('too_many_teams');
     await addMember(tx, invitation, principal.creator, principal);
     return toTeam(invitationTeam(invitation), principal.teamId);

@@ -4,6 +4,7 @@ import { maxInvitations } from '@runyard/contract/limits';
 import type {
   CreateTeamInvitationRequest,
   CreateTeamInvitationResponse,
+  InvitationOffer,
   TeamInvitation,
 } from '@runyard/contract/team/teams';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
@@ -60,9 +61,18 @@ const insertInvitation = defineStatement({
   name: 'insert_team_invitation',
   text: `
     INSERT INTO team_invitations AS i (id, team_id, hash, role, note, invited_by, expires_at)
-    SELECT $1, $2, $3, $4, $5, u.id, clock_timestamp() + interval '7 days' FROM users u WHERE u.uid = $6
+    SELECT $1, $2, $3, $4, $5, u.id, clock_timestamp() + $7 * interval '1 hour' FROM users u WHERE u.uid = $6
     RETURNING id, role, note, created_at, expires_at`,
   row: { id: uuid, role: text<Role>(), note: nullable(text()), created_at: timestamp, expires_at: timestamp },
+});
+
+const readOffer = defineStatement({
+  name: 'read_offer_of_invitation',
+  text: `
+    SELECT t.name AS team_name, i.role, u.display_name AS invited_by, i.expires_at
+    FROM team_invitations i JOIN teams t ON t.id = i.team_id JOIN users u ON u.id = i.invited_by
+    WHERE i.hash = $1 AND i.expires_at > clock_timestamp()`,
+  row: { team_name: text(), role: text<Role>(), invited_by: text(), expires_at: timestamp },
 });
 
 const deleteInvitation = defineStatement({
@@ -92,7 +102,7 @@ export async function listInvitations(db: Queryable, teamId: string): Promise<Te
 export async function createInvitation(
   tx: Queryable,
   principal: Principal,
-  { role, note }: CreateTeamInvitationRequest,
+  { role, note, expires_in_hours: hours }: CreateTeamInvitationRequest,
 ): Promise<CreateTeamInvitationResponse | 'above_own' | 'too_many'> {
   const { teamId, creator } = principal;
   const [inviter] = await tx.query(readInviter, [teamId, creator.uid]);
@@ -107,14 +117,20 @@ export async function createInvitation(
     role,
     note ?? null,
     creator.uid,
+    hours,
   ]);
   if (!row) throw new Error('the invitation was not inserted');
   await recordChange(tx, principal, {
     action: 'invitation.create',
     subject: { type: 'invitation', uid: row.id, name: note },
-    after: { role },
+    after: { role, expires_at: row.expires_at },
   });
   return { ...toInvitation({ ...row, uid: creator.uid, display_name: creator.displayName }), key };
+}
+
+/** Returns what the invitation with this key offers; null if it was used or withdrawn, has expired, or is unknown. */
+export async function readInvitation(db: Queryable, key: string): Promise<InvitationOffer | null> {
+  return (await db.query(readOffer, [hashKey(key)]))[0] ?? null;
 }
 
 /** Withdraws an invitation. Returns false if the team has no such invitation. */

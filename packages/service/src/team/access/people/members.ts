@@ -98,7 +98,7 @@ const removeKeys = defineStatement({
 /** Days for which the end of a membership can be taken back. */
 export const takeBackDays = 30;
 
-/** Columns of a key that is no session. A column that a later version adds gets its default. */
+/** Columns of a key that is not a session. A column that a later version adds gets its default value. */
 const keptColumns =
   'id, hash, kind, name, team_id, user_id, agent_uid, created_by_uid, is_operator, prefix, last_four, created_at, expires_at, last_used_at';
 

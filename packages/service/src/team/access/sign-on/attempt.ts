@@ -19,7 +19,6 @@ export interface Attempt {
 
 const purpose = 'sign-on attempt';
 
-/** Returns a new attempt. */
 export const newAttempt = (request: Pick<Attempt, 'provider' | 'next' | 'invitation'>, now = Date.now()): Attempt => ({
   ...request,
   secret: randomBytes(32).toString('base64url'),

@@ -46,7 +46,7 @@ export function groupsIn(claims: Readonly<Record<string, unknown>>, claim: strin
       const list: unknown = JSON.parse(value);
       if (Array.isArray(list)) return listed(list);
     } catch {
-      // It is the name of a group.
+      // The value is no JSON, so it is the name of a group.
     }
   }
   if (typeof value === 'string') return { kind: 'groups', names: [value] };

@@ -159,7 +159,7 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Pick
       return { kind: 'invalid', reason: 'it is about another person' };
     const hasAll = claims !== undefined && groupsIn(claims, config.groups_claim).kind === 'groups' && 'name' in claims;
     const asks = !hasAll && configuration.serverMetadata().userinfo_endpoint !== undefined;
-    if (claims === undefined && !asks) return { kind: 'unavailable', reason: 'it says nothing of the person' };
+    if (claims === undefined && !asks) return { kind: 'unavailable', reason: 'it has no data about the person' };
     const more = asks ? await library.fetchUserInfo(configuration, tokens.access_token, subject) : {};
     const allClaims: Record<string, unknown> = { ...more, ...claims };
     return {
@@ -220,7 +220,8 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Pick
           idTokenExpected: true,
         });
         const subject = tokens.claims()?.sub ?? '';
-        if (subject === '' || subject.length > 255) return { kind: 'invalid', reason: 'the subject is no identifier' };
+        if (subject === '' || subject.length > 255)
+          return { kind: 'invalid', reason: 'the subject is not a valid identifier' };
         return await personOf(configuration, tokens, subject);
       }),
     refresh: async (refreshToken, subject) =>

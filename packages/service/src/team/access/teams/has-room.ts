@@ -18,7 +18,7 @@ const limited = {
   api_keys: {
     things: 'API keys',
     isOwn: 'coalesce(created_by_uid, (SELECT u.uid FROM users u WHERE u.id = user_id)) = $3',
-    counts: 'minted_by IS NULL AND signed_on_by IS NULL',
+    counts: 'minted_by IS NULL AND signed_on_by IS NULL AND passkey_id IS NULL',
   },
   environments: { things: 'environments', isOwn: 'creator_uid = $3' },
   event_subscriptions: { things: 'event subscriptions' },
@@ -32,7 +32,6 @@ const limited = {
 
 type Limited = keyof typeof limited;
 
-/** The caller who adds a row. */
 interface Creator {
   readonly teamId: string;
   /** Null: the service itself, which has the share of an owner. */
@@ -40,8 +39,8 @@ interface Creator {
 }
 
 /**
- * Thrown if a caller who is no owner has created as many rows of the team as one caller may, or if only the reserve of the owners is left.
- * The caller of the function must roll the transaction back; the answer is 409.
+ * Thrown if a caller who is not an owner has created the maximum number of rows for one caller, or if only the rows reserved for owners are
+ * left. The caller of the function must roll the transaction back; the answer is 409.
  */
 export class ShareTaken extends Error {
   constructor(things: string, max: number, share: number | undefined) {

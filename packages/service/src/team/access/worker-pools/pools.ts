@@ -27,8 +27,8 @@ export const uidOfPool = (teamId: string, name: string): string => `${name}@${te
 export const nameOfPool = (uid: string): string => uid.slice(0, uid.indexOf('@'));
 
 /**
- * SQL: the contents of the pool that executes the run, one for each author of texts that neither the run's executor wrote nor the
- * revision contains with which the run was created. NULL if there are none. The pool may have been created after the run, deleted and
+ * SQL: the new contents of the pool that executes the run: one for each author of texts that the pool did not have when the run was
+ * created. Texts of the run's executor do not count. NULL if there are none. The pool may have been created after the run, deleted and
  * created again by another owner, or have got connectors. Changes of the pool after the assignment do not count. `run` and `execution` are
  * names of rows of `runs` and `executions`; `q` is the row of `run_requests`.
  */

@@ -63,12 +63,12 @@ const usd = (amount: number): string => `$${Number(amount.toFixed(6))}`;
 
 /** Returns a text that says which budget is used up, and what to do. */
 function overMessage({ kind, runId, used, limit }: Budget, ownRunId: string): string {
-  const whose = runId === ownRunId ? 'The run' : `The run ${runId}, which this one works for,`;
+  const whose = runId === ownRunId ? 'The run' : `The run ${runId}, an ancestor of this run,`;
   switch (kind) {
     case 'run_cost':
-      return `${whose} has spent ${usd(used)} of its max_cost_usd of ${usd(limit)}. Create a run with a higher one.`;
+      return `${whose} has spent ${usd(used)} of its max_cost_usd of ${usd(limit)}. Create a run with a higher limit.`;
     case 'run_turns':
-      return `${whose} has used its max_turns of ${limit} model answers. Create a run with a higher one.`;
+      return `${whose} has used its max_turns of ${limit} model answers. Create a run with a higher limit.`;
     case 'team_month':
       return `The team has spent ${usd(used)} of its monthly limit of ${usd(limit)}. An administrator can raise it with PATCH /budget.`;
     case 'team_credits':

@@ -140,3 +140,14 @@ export async function lockBudgets(
   if (now && now.credits !== null) budgets.push({ kind: 'team_credits', limit: now.credits / 100, used: 0, reserved });
   return { budgets, runHasOpenRequest: open.get(runId)?.of_run ?? false };
 }
+
+const readSpent = defineStatement({
+  name: 'read_spend_of_run',
+  text: 'SELECT spent_usd::float8 AS spent FROM run_spend WHERE run_id = $1',
+  row: { spent: float },
+});
+
+/** Returns the dollars that a run and all runs below it have spent on models. */
+export async function readSpentOfRun(db: Queryable, runId: string): Promise<number> {
+  return (await db.query(readSpent, [runId]))[0]?.spent ?? 0;
+}

@@ -1,4 +1,5 @@
 import type { TeamBudget, UpdateTeamBudgetRequest } from '@runyard/contract/team/budgets';
+import type { Fault } from '../../../platform/fault.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import {
   boolean,
@@ -8,7 +9,8 @@ import {
   text,
   timestamp,
 } from '../../../platform/store/database/statement.ts';
-import { type Author, recordChange } from '../../access/audit/record.ts';
+import { recordChange } from '../../access/audit/record.ts';
+import type { Principal } from '../../access/keys/principal.ts';
 
 const readBudget = defineStatement({
   name: 'read_team_budget',
@@ -26,17 +28,29 @@ const readBudget = defineStatement({
   },
 });
 
+type Rules = NonNullable<TeamBudget['notify']>;
+
+/** Functions of a higher room for the rules that name whom to notify when a budget is used up. */
+export interface BudgetRules {
+  read(db: Queryable, teamId: string): Promise<Rules>;
+  check(db: Queryable, by: Principal, rules: Rules | undefined, present: Rules): Promise<Fault[]>;
+  /** Undefined: the rules do not change. */
+  set(tx: Queryable, teamId: string, rules: Rules | undefined): Promise<void>;
+}
+
 const rounded = (amount: number): number => Math.round(amount * 1e6) / 1e6;
 
 /** Returns the limits of a team, and the amount that the team has spent this month. */
-export async function readTeamBudget(db: Queryable, teamId: string): Promise<TeamBudget> {
+export async function readTeamBudget(db: Queryable, teamId: string, rules: BudgetRules): Promise<TeamBudget> {
   const [row] = await db.query(readBudget, [teamId]);
   if (!row) throw new Error('the budget was not read');
+  const notify = await rules.read(db, teamId);
   return {
     month: row.month,
     spent_usd: rounded(row.spent),
     ...(row.monthly === null ? {} : { monthly_limit_usd: row.monthly }),
     ...(row.credits === null ? {} : { credits: rounded(row.credits) }),
+    ...(notify.length > 0 ? { notify } : {}),
     ...(row.updated_at === null ? {} : { updated_at: row.updated_at }),
   };
 }
@@ -61,13 +75,17 @@ const writeBudget = defineStatement({
 /** Changes the limits that the request contains, and returns the budget after the change. */
 export async function updateTeamBudget(
   db: Database,
-  by: Author & { readonly teamUid: string },
-  { monthly_limit_usd, credits }: UpdateTeamBudgetRequest,
-): Promise<TeamBudget> {
+  by: Principal,
+  { monthly_limit_usd, credits, notify }: UpdateTeamBudgetRequest,
+  rules: BudgetRules,
+): Promise<{ kind: 'updated'; budget: TeamBudget } | { kind: 'invalid'; faults: readonly Fault[] }> {
   const { teamId, teamUid } = by;
   return await db.transaction(async (tx) => {
     await tx.query(lockBudget, [teamId]);
-    const before = await readTeamBudget(tx, teamId);
+    const before = await readTeamBudget(tx, teamId, rules);
+    const faults = await rules.check(tx, by, notify, before.notify ?? []);
+    if (faults.length > 0) return { kind: 'invalid', faults };
+    await rules.set(tx, teamId, notify);
     await tx.query(writeBudget, [
       teamId,
       monthly_limit_usd ?? null,
@@ -75,14 +93,14 @@ export async function updateTeamBudget(
       credits ?? null,
       credits !== undefined,
     ]);
-    const after = await readTeamBudget(tx, teamId);
+    const after = await readTeamBudget(tx, teamId, rules);
     const states = { before: limitsOf(before), after: limitsOf(after) };
     await recordChange(tx, by, { action: 'budget.update', subject: { type: 'budget', uid: teamUid }, ...states });
-    return after;
+    return { kind: 'updated', budget: after };
   });
 }
 
-const limitsOf = ({ monthly_limit_usd, credits }: TeamBudget) => ({ monthly_limit_usd, credits });
+const limitsOf = ({ monthly_limit_usd, credits, notify }: TeamBudget) => ({ monthly_limit_usd, credits, notify });
 
 /** Columns of `teamBudgetState`. */
 export interface TeamBudgetState {

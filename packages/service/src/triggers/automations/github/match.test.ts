@@ -119,7 +119,7 @@ describe('a pull request', () => {
         would_trigger: false,
         checks: [
           { check: 'event', passed: true },
-          { path: 'paths', reason: expect.stringContaining('does not say it') },
+          { path: 'paths', reason: expect.stringContaining('does not have this value') },
         ],
       });
   });

@@ -39,7 +39,9 @@ export function matchGithubTrigger(
   const names = events.map(({ event }) => event).join(', ') || 'no event that automations can name';
   const event: GithubCheck = { check: 'event', passed: found !== undefined, reason: `the delivery is ${names}` };
   if (found === undefined) return { would_trigger: false, checks: [event] };
-  const checks = Object.entries(trigger.filter ?? {}).flatMap(([key, matcher]) =>
+  // The caller compares `own_pull_request` with what the service knows about the sender of the delivery.
+  const { own_pull_request: _, ...matchers } = trigger.filter ?? {};
+  const checks = Object.entries(matchers).flatMap(([key, matcher]) =>
     matcher === undefined ? [] : checksOf(key as GithubFilterKey, matcher, found, steps),
   );
   return { would_trigger: checks.every(({ passed }) => passed), checks: [event, ...checks] };
@@ -56,8 +58,8 @@ function checksOf(key: GithubFilterKey, matcher: Matcher, { facts }: ReadGithubE
     if (given === undefined) {
       const reason =
         key === 'branches'
-          ? 'it is of a tag, or of no branch of this repository'
-          : "GitHub's payload of this event does not say it";
+          ? 'the event is about a tag, or about no branch of this repository'
+          : "GitHub's payload of this event does not have this value";
       return [{ check, path: key, passed: false, reason }];
     }
     const isListed = holdsOne(key, given, values, steps);

@@ -79,15 +79,23 @@ export function readGithubDelivery(name: string, payload: unknown): ReadGithubEv
   const action = text(at(payload, 'action'));
   const one = (event: GithubEvent | undefined, facts: GithubFacts): ReadGithubEvent[] =>
     event === undefined ? [] : [{ event, facts: { repos, ...facts } }];
+  const byLabel = (event: GithubEvent, of: unknown, facts: GithubFacts): ReadGithubEvent[] => {
+    // The service adds this member for the label of its factory (`triggers/github/factory-label.ts`). GitHub's payloads have no such member.
+    const mentioned = texts(list(at(of, 'runyard', 'mentioned')));
+    return mentioned.length === 0
+      ? []
+      : one(event, { ...facts, mentioned, writers: texts([at(of, 'sender', 'login')]) });
+  };
   switch (name) {
     case 'push':
       return at(payload, 'deleted') === true ? [] : one('push', pushFacts(payload));
     case 'issues': {
-      const facts = eventFacts(payload, issueFacts(at(payload, 'issue')));
+      const facts = eventFacts(payload, { ...issueFacts(at(payload, 'issue')), ...associationOf(payload, 'issue') });
       const mention = action === 'opened' ? mentionFacts(payload, 'issue') : undefined;
       return [
         ...one(own(issueEvents, action), facts),
         ...(mention ? one('issue_mentioned', { ...facts, ...mention }) : []),
+        ...(action === 'labeled' ? byLabel('issue_mentioned', payload, facts) : []),
       ];
     }
     case 'issue_comment': {
@@ -97,17 +105,23 @@ export function readGithubDelivery(name: string, payload: unknown): ReadGithubEv
       return mention ? one(event, { ...issueFacts(at(payload, 'issue')), ...mention }) : [];
     }
     case 'pull_request': {
-      const facts = eventFacts(payload, pullRequestFacts(payload));
+      const facts = eventFacts(payload, { ...pullRequestFacts(payload), ...associationOf(payload, 'pull_request') });
       const mention = action === 'opened' ? mentionFacts(payload, 'pull_request') : undefined;
       return [
         ...one(pullRequestEvent(action, payload), facts),
         ...(mention ? one('pull_request_mentioned', { ...facts, ...mention }) : []),
+        ...(action === 'labeled' ? byLabel('pull_request_mentioned', payload, facts) : []),
       ];
     }
     case 'pull_request_review': {
+      if (action !== 'submitted') return [];
       const review_states = texts([at(payload, 'review', 'state')]);
       const facts = { ...pullRequestFacts(payload), review_states, ...textFacts(payload, 'review') };
-      return action === 'submitted' ? one('pull_request_review_submitted', facts) : [];
+      const { review_states: _, ...ofMention } = facts;
+      return [
+        ...one('pull_request_review_submitted', facts),
+        ...(facts.mentioned.length > 0 ? one('pull_request_mentioned', ofMention) : []),
+      ];
     }
     case 'pull_request_review_comment': {
       const mention = action === 'created' ? mentionFacts(payload, 'comment') : undefined;
@@ -195,12 +209,19 @@ type Written = 'issue' | 'comment' | 'pull_request' | 'review';
 function textFacts(payload: unknown, member: Written) {
   const writer = text(at(payload, member, 'user', 'login'));
   const isBot = at(payload, 'sender', 'type') === 'Bot';
+  // The service adds the comments of a review, which GitHub's event does not have (`triggers/github/read-review.ts`).
+  const bodies = [at(payload, member), ...list(at(payload, member, 'comments'))].map((each) => text(at(each, 'body')));
   return {
-    mentioned: isBot ? [] : mentionsIn(text(at(payload, member, 'body')), writer),
+    mentioned: isBot ? [] : [...new Set(bodies.flatMap((body) => mentionsIn(body, writer)))].slice(0, maxMentions),
     writers: texts([at(payload, member, 'user', 'login')]),
-    associations: texts([at(payload, member, 'author_association')]),
+    ...associationOf(payload, member),
   };
 }
+
+/** Returns the association of the author of an issue, a pull request or a text with the repository. */
+const associationOf = (payload: unknown, member: Written): GithubFacts => ({
+  associations: texts([at(payload, member, 'author_association')]),
+});
 
 /** Returns the facts about a new text with mentions; undefined if the text has no mentions. */
 function mentionFacts(payload: unknown, member: Written) {

@@ -71,7 +71,10 @@ describe('a payload filter', () => {
   });
 });
 
-/** A second, slow evaluator, which was written only from the description of filters in the API. It takes a filter that is not parsed. */
+/**
+ * A second, slow evaluator, which was written only from the description of filters in the API. Its argument is a filter that is not parsed
+ * yet.
+ */
 function naive(filter: unknown, body: unknown): boolean {
   if (Object.keys(filter as object).length === 0) return true;
   return isObject(body) && naivePattern(filter, body);

@@ -6,7 +6,7 @@ import type { Repository } from '@runyard/contract/environments/repositories';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, nullable, text } from '../../../platform/store/database/statement.ts';
 
-/** The repository that a push names. `foundAt`: its URL at the code host after redirects; null: the code host was not asked. */
+/** The repository that a push names. `foundAt`: its URL at the code host after redirects; null: no request was sent to the code host. */
 export interface PushedRepository {
   readonly repository: Repository;
   readonly foundAt: URL | null;

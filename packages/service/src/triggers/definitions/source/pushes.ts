@@ -1,7 +1,7 @@
 /** Makes a factory sync earlier when a webhook delivery reports a push to its source. */
 import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
 import { z } from 'zod';
-import type { Transaction } from '../../../platform/store/database/transaction.ts';
+import type { Transaction } from '../../../platform/store/database/database.ts';
 import type { AcceptedDelivery } from '../../webhooks/ingest/take-deliveries.ts';
 import { bringSyncForward, type Push } from './records.ts';
 

@@ -1,6 +1,12 @@
 /** Reads the files of a definition from one commit. Throws `Unreadable` if the repository cannot be read. */
 import { collectFaults, type DefinitionFault, start } from '@runyard/contract/factories/files/faults';
-import { isDefinitionFolder, pathFault, placeOf, shownPath } from '@runyard/contract/factories/files/layout';
+import {
+  isDefinitionFile,
+  isDefinitionFolder,
+  pathFault,
+  placeOf,
+  shownPath,
+} from '@runyard/contract/factories/files/layout';
 import { maxDefinitionBytes, maxDefinitionFileBytes, maxDefinitionFiles } from '@runyard/contract/limits';
 import type { DefinitionFile } from '@runyard/definitions/read-files';
 import { forEachInTurns } from '../../../team/skills/git/in-turns.ts';
@@ -57,7 +63,7 @@ async function findFiles({ commit, folder }: ReadOptions, objects: GitObjects): 
   const prefix = folder === '' ? '' : `${folder}/`;
   const wanted: string[] = [];
   await forEachInTurns(await objects.children(commit, folder), ({ name }) => {
-    if (isDefinitionFolder(name) || /^factory\.ya?ml$/i.test(name)) wanted.push(prefix + name);
+    if (isDefinitionFolder(name) || isDefinitionFile(name)) wanted.push(prefix + name);
   });
   if (wanted.length === 0) return [];
   // The names become arguments of git, which can have only a limited number of arguments. A hostile folder may have any number of names

@@ -2,11 +2,13 @@
 import { mkdtempSync, readdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { readDefinition } from '@runyard/definitions/read-definition';
+import { storedFiles } from '@runyard/definitions/stored-files';
 import { afterAll, describe, expect, test } from 'vitest';
 import { type ReplacedContent, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
 import { baseFiles, factoryFile, filesOf } from '../../../../test/definitions.ts';
 import { codeHostUrl } from '../../../team/code-hosts/url.ts';
-import { openSourceReader } from './reader.ts';
+import { openSourceReader, toSyncFaults } from './reader.ts';
 import { parseRepository } from './set.ts';
 
 const host = await startFakeGitHost();
@@ -24,7 +26,8 @@ interface Options {
   readonly readMs?: number;
 }
 
-function read(options: Options = {}) {
+/** Reads the files of a repository, and then the definition in them. */
+async function read(options: Options = {}) {
   const { repo = 'hostile', branch = null, folder: within = '', ...limits } = options;
   const place = {
     teamId: 't',
@@ -33,7 +36,13 @@ function read(options: Options = {}) {
     branch,
     folder: within,
   };
-  return openSourceReader({ codeHosts, folder: parent, ...limits }).read(place, new AbortController().signal);
+  const outcome = await openSourceReader({ codeHosts, folder: parent, ...limits }).read(
+    place,
+    new AbortController().signal,
+  );
+  if (outcome.kind !== 'files') return outcome;
+  const checked = readDefinition(outcome.files);
+  return checked.ok ? outcome : { ...outcome, kind: 'faulty' as const, errors: toSyncFaults(checked.faults) };
 }
 
 /** Nested YAML aliases that expand to a million values. */
@@ -115,7 +124,11 @@ describe('a repository', () => {
     await host.replace('acme', 'hostile', { files: { ...files, ...scorers } });
     const outcome = await read();
     if (outcome.kind !== 'files') throw new Error(JSON.stringify(outcome));
-    expect(outcome.files.map(({ path: name }) => name).filter((name) => !(name in files))).toEqual(['scorers/b.md']);
+    expect(
+      storedFiles(outcome.files)
+        .map(({ path: name }) => name)
+        .filter((name) => !(name in files)),
+    ).toEqual(['scorers/b.md']);
   });
 
   test('is refused if its pack is too large or reading it takes too long', async () => {
@@ -155,7 +168,7 @@ describe('a repository', () => {
     await host.replace('acme', 'hostile', { files: content, links: { 'of/README': '/etc/passwd' } });
     const outcome = await read({ folder: 'of/us' });
     if (outcome.kind !== 'files') throw new Error(JSON.stringify(outcome));
-    expect(Object.fromEntries(outcome.files.map((file) => [file.path, file.content]))).toEqual(files);
+    expect(Object.fromEntries(storedFiles(outcome.files).map((file) => [file.path, file.content]))).toEqual(files);
   });
 });
 

@@ -1,14 +1,12 @@
-/** Reads definitions from the code host. Limits how many are read at the same time. */
+/** Reads the files of definitions from the code host. Limits how many repositories are read at the same time. */
 import type { Repository } from '@runyard/contract/environments/repositories';
 import type { FactorySyncFault } from '@runyard/contract/factories/factory-sources';
-import { readDefinition } from '@runyard/definitions/read-definition';
-import { storedFiles } from '@runyard/definitions/stored-files';
+import type { DefinitionFile } from '@runyard/definitions/read-files';
 import type { RunActor } from '../../../team/access/actor.ts';
 import type { CodeHosts } from '../../../team/code-hosts/code-hosts.ts';
 import { makeGate } from '../../../team/skills/gate.ts';
 import { Unreadable } from '../../../team/skills/git/run-git.ts';
 import { openRemote } from '../../../team/skills/git/upload-pack.ts';
-import type { StoredFile } from '../stored.ts';
 import { readSourceFiles } from './read-files.ts';
 
 /** Where a definition is, and the person with whose credentials it is read. */
@@ -25,7 +23,12 @@ export interface Place {
  * `known`: the caller already knows the present commit of the branch, so no file was read. `foundAt`: the clone URL after redirects.
  */
 export type SourceRead =
-  | { readonly kind: 'files'; readonly foundAt: URL; readonly commit: string; readonly files: StoredFile[] }
+  | {
+      readonly kind: 'files';
+      readonly foundAt: URL;
+      readonly commit: string;
+      readonly files: readonly DefinitionFile[];
+    }
   | { readonly kind: 'known'; readonly foundAt: URL; readonly commit: string }
   | {
       readonly kind: 'faulty';
@@ -72,9 +75,7 @@ export function openSourceReader({ codeHosts, folder, readMs = 25_000, maxPackBy
           if (await isKnown(commit)) return { kind: 'known', foundAt, commit };
           const read = await readSourceFiles({ remote, commit, folder: place.folder, parent: folder, signal: within });
           if (!read.ok) return { kind: 'faulty', foundAt, commit, errors: toSyncFaults(read.faults) };
-          const checked = readDefinition(read.files);
-          if (!checked.ok) return { kind: 'faulty', foundAt, commit, errors: toSyncFaults(checked.faults) };
-          return { kind: 'files', foundAt, commit, files: storedFiles(read.files) };
+          return { kind: 'files', foundAt, commit, files: read.files };
         })
         .catch((error: unknown): SourceRead => {
           if (error instanceof Unreadable) return { kind: 'unreadable', message: error.message };

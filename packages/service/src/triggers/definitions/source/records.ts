@@ -1,7 +1,8 @@
 /** Stores the sources of factories. A process claims a source while it syncs the factory. */
 import { randomUUID } from 'node:crypto';
+import type { DefinitionVariables } from '@runyard/contract/factories/definition-variables';
 import type { FactorySyncFault, FactorySyncOutcome } from '@runyard/contract/factories/factory-sources';
-import type { Queryable } from '../../../platform/store/database/database.ts';
+import type { Queryable, Transaction } from '../../../platform/store/database/database.ts';
 import {
   boolean,
   defineStatement,
@@ -13,7 +14,6 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
-import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import { placeOf } from './followed.ts';
 
 /**
@@ -37,6 +37,7 @@ const row = {
   branch: nullable(text()),
   folder: text(),
   poll_interval_seconds: integer,
+  variables: json<DefinitionVariables>(),
   set_by_uid: text(),
   set_at: timestamp,
   due_at: timestamp,
@@ -66,11 +67,11 @@ const write = defineStatement({
   name: 'write_source_of_factory',
   text: `
     INSERT INTO factory_sources AS s (claim, team_id, factory_uid, owner, repo, branch, folder, poll_interval_seconds, set_by_uid,
-      claimed_at, claimed_until, due_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, clock_timestamp(), clock_timestamp() + interval '${claimSeconds} seconds',
-      clock_timestamp() + $8::integer * interval '1 second')
+      variables, claimed_at, claimed_until, due_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, clock_timestamp(),
+      clock_timestamp() + interval '${claimSeconds} seconds', clock_timestamp() + $8::integer * interval '1 second')
     ON CONFLICT (factory_uid) DO UPDATE SET owner = excluded.owner, repo = excluded.repo, branch = excluded.branch,
-      folder = excluded.folder, poll_interval_seconds = excluded.poll_interval_seconds, set_by_uid = excluded.set_by_uid,
+      folder = excluded.folder, poll_interval_seconds = excluded.poll_interval_seconds, variables = excluded.variables, set_by_uid = excluded.set_by_uid,
       set_at = clock_timestamp(), due_at = excluded.due_at, claim = excluded.claim, claimed_at = excluded.claimed_at,
       claimed_until = excluded.claimed_until, checked_at = NULL, found_at = NULL, applied_commit = NULL,
       last_outcome = NULL, last_at = NULL, last_commit = NULL, last_message = NULL, last_faults = NULL
@@ -186,7 +187,10 @@ export async function readSource(db: Queryable, teamId: string, factoryUid: stri
 }
 
 /** The source that a request sets. */
-export type WantedSource = Pick<SourceRow, 'owner' | 'repo' | 'branch' | 'folder' | 'poll_interval_seconds'>;
+export type WantedSource = Pick<
+  SourceRow,
+  'owner' | 'repo' | 'branch' | 'folder' | 'poll_interval_seconds' | 'variables'
+>;
 
 /**
  * Stores the source of a factory and claims it. The caller has locked the factory. A sync that is in progress will not store anything.
@@ -199,7 +203,8 @@ export async function writeSource(
 ): Promise<ClaimedSource> {
   const claim = randomUUID();
   const { owner, repo, branch, folder, poll_interval_seconds: interval } = wanted;
-  const values = [claim, teamId, factoryUid, owner, repo, branch, folder, interval, setByUid];
+  const variables = JSON.stringify(wanted.variables);
+  const values = [claim, teamId, factoryUid, owner, repo, branch, folder, interval, setByUid, variables];
   const [source] = await tx.query(write, values);
   if (!source) throw new Error('the source was not stored');
   return { source, claim };

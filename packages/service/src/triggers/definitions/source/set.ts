@@ -28,10 +28,10 @@ export async function setSource(
   if (typeof repository === 'string') return { kind: 'invalid', message: repository };
   const known = await readFactory(deps.db, teamId, factoryUid);
   if (!known) return { kind: 'no_factory' };
-  const { branch = null, folder = '', poll_interval_seconds } = request;
-  const wanted: WantedSource = { ...repository, branch, folder, poll_interval_seconds };
+  const { branch = null, folder = '', poll_interval_seconds, variables = {} } = request;
+  const wanted: WantedSource = { ...repository, branch, folder, poll_interval_seconds, variables };
   if (request.dry_run) {
-    const sync = await planSync(deps, { ...wanted, team_id: teamId, factory_uid: factoryUid }, by, signal);
+    const sync = await planSync(deps, { ...wanted, team_id: teamId, factory_uid: factoryUid }, by, signal, variables);
     return { kind: 'set', sync };
   }
   const checked = await expectCommit(deps, by, wanted, request.expected_commit, signal);
@@ -47,7 +47,8 @@ export async function setSource(
   });
   if (!claimed) return { kind: 'no_factory' };
   const { sourceReader } = checked;
-  return { kind: 'set', sync: await syncClaimed({ ...deps, sourceReader }, claimed, signal, { isForced: true }) };
+  const how = { isForced: true, given: variables };
+  return { kind: 'set', sync: await syncClaimed({ ...deps, sourceReader }, claimed, signal, how) };
 }
 
 /**
@@ -73,11 +74,12 @@ async function expectCommit(
 }
 
 /** Returns a source in the form of the audit log. */
-const stateOf = ({ owner, repo, branch, folder, poll_interval_seconds }: WantedSource) => ({
+const stateOf = ({ owner, repo, branch, folder, poll_interval_seconds, variables }: WantedSource) => ({
   repository: `${owner}/${repo}`,
   branch,
   folder,
   poll_interval_seconds,
+  variables,
 });
 
 /** Deletes the source of a factory, but not the definition that was applied. Returns false if the factory has no source. */

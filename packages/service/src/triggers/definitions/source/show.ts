@@ -27,6 +27,7 @@ export async function showSource(
     ...(branch === null ? {} : { branch }),
     ...(folder === '' ? {} : { folder }),
     poll_interval_seconds: source.poll_interval_seconds,
+    variables: source.variables,
     set_by: profileOf(setter),
     set_at: source.set_at,
     ...(commit === null ? {} : { applied_commit: commit }),

@@ -1,5 +1,6 @@
 /** Syncs factories: reads the definition of a factory in its source repository and applies it. */
 
+import type { DefinitionVariables } from '@runyard/contract/factories/definition-variables';
 import type { FactorySync } from '@runyard/contract/factories/factory-sources';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
@@ -19,6 +20,11 @@ import {
   releaseSource,
   type SourceRow,
 } from './records.ts';
+
+interface HowToSync {
+  readonly isForced: boolean;
+  readonly given?: DefinitionVariables | undefined;
+}
 
 export interface SyncDeps extends DefinitionDeps {
   readonly db: Database;
@@ -71,20 +77,24 @@ export async function syncNow(
   return await syncClaimed(deps, claimed, signal, { isForced: true });
 }
 
-/** Returns what a sync with a source would change, and changes nothing. The source need not be stored. */
+/**
+ * Returns what a sync with a source would change, and changes nothing. The source need not be stored. `given`: variables that the
+ * definition must declare.
+ */
 export async function planSync(
   deps: SyncDeps,
-  source: Pick<SourceRow, 'owner' | 'repo' | 'branch' | 'folder' | 'team_id' | 'factory_uid'>,
+  source: Pick<SourceRow, 'owner' | 'repo' | 'branch' | 'folder' | 'variables' | 'team_id' | 'factory_uid'>,
   by: Author,
   signal: AbortSignal,
+  given?: DefinitionVariables,
 ): Promise<FactorySync> {
   const { team_id: teamId, owner, repo, branch, folder } = source;
   const place = { teamId, creator: by.creator, repository: { owner, repo }, branch, folder };
   const read = await deps.sourceReader.read(place, signal);
   if (read.kind !== 'files') return toSync(finishedOfRead(read), true);
-  const from: FromCommit = { commit: read.commit, keep: async () => true };
-  const request = { files: read.files, dry_run: true };
-  return toAnswer(await applyDefinition(deps, by, source.factory_uid, request, from), read.commit, true);
+  const from: FromCommit = { commit: read.commit, variables: source.variables, keep: async () => true };
+  const request = { files: read.files, variables: given, dry_run: true };
+  return toAnswer(await applyDefinition(deps, by, source.factory_uid, request, { from }), read.commit, true);
 }
 
 /** Returns what a sync with the stored source would change now. Has the rights of the person who set the source. */
@@ -100,15 +110,18 @@ export async function planSyncOfStored(
   return await planSync(deps, source, by, signal);
 }
 
-/** Syncs a factory whose source this process has claimed, and ends the claim. `isForced`: syncs even if the commit was applied before. */
+/**
+ * Syncs a factory whose source this process has claimed, and ends the claim. `isForced`: syncs even if the commit was applied before.
+ * `given`: variables that the definition must declare.
+ */
 export async function syncClaimed(
   deps: SyncDeps,
   claimed: ClaimedSource,
   signal: AbortSignal,
-  { isForced }: { readonly isForced: boolean },
+  how: HowToSync,
 ): Promise<FactorySync> {
   try {
-    return await attempt(deps, claimed, signal, isForced);
+    return await attempt(deps, claimed, signal, how);
   } catch (error) {
     if (!(error instanceof TooManyChanges))
       deps.log.error({ err: error, factory_uid: claimed.source.factory_uid }, 'a sync of a factory failed');
@@ -124,7 +137,7 @@ async function attempt(
   deps: SyncDeps,
   claimed: ClaimedSource,
   signal: AbortSignal,
-  isForced: boolean,
+  { isForced, given }: HowToSync,
 ): Promise<FactorySync> {
   const { db } = deps;
   const { source } = claimed;
@@ -144,18 +157,27 @@ async function attempt(
   const { commit, files, foundAt } = read;
   const from: FromCommit = {
     commit,
+    variables: source.variables,
     // Check again whether the person may apply definitions, because the role may have changed while the repository was read.
     keep: async (tx) =>
       (await readSetter(tx, source)) !== null &&
       (await finishSync(tx, claimed, { outcome: 'applied', commit, foundAt })),
   };
-  const outcome = await applyDefinition(deps, by, source.factory_uid, { files, dry_run: false }, from);
+  const outcome = await applyDefinition(
+    deps,
+    by,
+    source.factory_uid,
+    { files, variables: given, dry_run: false },
+    { from },
+  );
   // If the person has lost the rights meanwhile, `finishSync` was not called. So end the claim here, because the claim would delay
   // other sources of the team.
   if (outcome.kind === 'superseded' && !(await readSetter(db, source)))
     return await finish(db, claimed, { outcome: 'not_allowed', message: notAllowed });
   if (outcome.kind === 'faulty')
     return await finish(db, claimed, { outcome: 'faulty', commit, foundAt, errors: toSyncFaults(outcome.faults) });
+  if (outcome.kind === 'policy_violation' || outcome.kind === 'policy_unavailable')
+    return await finish(db, claimed, { outcome: 'failed', commit, foundAt, message: outcome.detail });
   return toAnswer(outcome, commit, false);
 }
 
@@ -217,6 +239,9 @@ function toAnswer(outcome: ApplyOutcome, commit: string, dryRun: boolean): Facto
       return { outcome: 'applied', commit, ...outcome.response };
     case 'faulty':
       return toSync({ outcome: 'faulty', commit, errors: toSyncFaults(outcome.faults) }, dryRun);
+    case 'policy_violation':
+    case 'policy_unavailable':
+      return toSync({ outcome: 'failed', commit, message: outcome.detail }, dryRun);
     case 'no_factory':
     case 'superseded':
     case 'other_version':

@@ -1,12 +1,13 @@
 /** Reads one task with its outputs. */
-import type { FactoryTask } from '@runyard/contract/factories/factory-tasks';
+import type { FactoryTask, FactoryTaskStage } from '@runyard/contract/factories/factory-tasks';
 import { maxTaskOutputs } from '@runyard/contract/limits';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, uuid } from '../../../platform/store/database/statement.ts';
+import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { isBelow } from '../../../runs/executions/descendants.ts';
 import { readNewestOutputs } from '../../../runs/files/artifacts/read.ts';
-import { fromTasks, readByUid, type TaskRow, taskColumns, taskRow, toTasks } from './task-row.ts';
+import type { TaskOfConversation } from '../../../runs/inbox/items.ts';
+import { fromTasks, readByUid, stageOfTask, type TaskRow, taskColumns, taskRow, toTasks } from './task-row.ts';
 
 /** A factory of a team. */
 export interface FactoryPlace {
@@ -83,4 +84,26 @@ export async function readTaskOfRun(db: Queryable, place: FactoryPlace, runId: s
   if (!isUuid(runId)) return null;
   const [conversation] = await db.query(readRootConversation, [place.teamId, runId]);
   return conversation ? await readTaskOfConversation(db, place, conversation.id) : null;
+}
+
+const readByConversations = defineStatement({
+  name: 'read_tasks_of_conversations',
+  text: `SELECT t.uid, t.factory_uid, t.conversation_id, ${stageOfTask} AS stage ${fromTasks} WHERE t.team_id = $1 AND t.conversation_id = ANY($2::uuid[])`,
+  row: { uid: text(), factory_uid: text(), conversation_id: uuid, stage: text<FactoryTaskStage>() },
+});
+
+/** Returns the tasks of conversations of the team, by the ids of the conversations. */
+export async function readTasksOfConversations(
+  db: Queryable,
+  teamId: string,
+  conversationIds: readonly string[],
+): Promise<ReadonlyMap<string, TaskOfConversation>> {
+  if (conversationIds.length === 0) return new Map();
+  const rows = await db.query(readByConversations, [teamId, conversationIds]);
+  return new Map(
+    rows.map(({ conversation_id, uid, factory_uid, stage }) => [
+      conversation_id,
+      { uid, factoryUid: factory_uid, stage },
+    ]),
+  );
 }

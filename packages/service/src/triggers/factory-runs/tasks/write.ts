@@ -6,14 +6,23 @@ import type {
 } from '@runyard/contract/factories/factory-tasks';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
-import { boolean, defineStatement, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
+import {
+  boolean,
+  defineStatement,
+  nullable,
+  text,
+  timestamp,
+  uuid,
+} from '../../../platform/store/database/statement.ts';
 import { isUuid } from '../../../platform/store/database/uuid.ts';
 import { cancelRun } from '../../../runs/executions/cancel/cancel.ts';
 import { cancelBelow } from '../../../runs/executions/cancel/cancel-descendants.ts';
 import type { ExecutionDeps } from '../../../runs/executions/deps.ts';
+import { resolveReviewsOf } from '../../../runs/inbox/resolve.ts';
 import { type Author, recordAction } from '../../../team/access/audit/record.ts';
 import { newUid } from '../../../team/access/teams/uid.ts';
 import { keepFactory } from '../../factories/factories.ts';
+import type { TaskMove } from '../../history/write.ts';
 import { findTask } from './read.ts';
 
 const insert = defineStatement({
@@ -102,17 +111,21 @@ export async function createTask(
 const lock = defineStatement({
   name: 'lock_task_of_factory',
   text: `
-    SELECT title, description, stage FROM factory_tasks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 FOR NO KEY UPDATE`,
-  row: { title: text(), description: nullable(text()), stage: text<FactoryTaskStage>() },
+    SELECT title, description, stage, conversation_id FROM factory_tasks
+    WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 FOR NO KEY UPDATE`,
+  row: { conversation_id: uuid, title: text(), description: nullable(text()), stage: text<FactoryTaskStage>() },
 });
+
+/** Writes the starts of the automations that a move of a task matches. A higher room passes this function. */
+export type StartMoves = (tx: Queryable, factoryUid: string, move: TaskMove) => Promise<void>;
 
 const update = defineStatement({
   name: 'update_task_of_factory',
   text: `
     UPDATE factory_tasks SET title = $2, description = $3, stage = coalesce($4, stage),
       stage_at = CASE WHEN $4 IS NULL THEN stage_at ELSE clock_timestamp() END, updated_at = clock_timestamp()
-    WHERE uid = $1`,
-  row: {},
+    WHERE uid = $1 RETURNING stage_at`,
+  row: { stage_at: timestamp },
 });
 
 /** Names a task. */
@@ -127,16 +140,28 @@ export async function updateTask(
   by: Author,
   { factoryUid, taskUid }: TaskPlace,
   changes: UpdateFactoryTaskRequest,
+  startMoves: StartMoves,
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
     const [before] = await tx.query(lock, [by.teamId, factoryUid, taskUid]);
     if (!before) return false;
     const title = changes.title ?? before.title;
     const description = changes.description === undefined ? before.description : changes.description || null;
-    await tx.query(update, [taskUid, title, description, changes.stage ?? null]);
+    const [moved] = await tx.query(update, [taskUid, title, description, changes.stage ?? null]);
     const after = { title, description, stage: changes.stage ?? before.stage };
     const subject = { type: 'factory_task', uid: taskUid, name: title };
     await recordAction(tx, by, { action: 'factory_task.update', subject, before, after });
+    const { conversation_id: conversationId } = before;
+    await resolveReviewsOf(tx, { teamId: by.teamId, conversationId, stage: after.stage });
+    if (moved && after.stage !== before.stage)
+      await startMoves(tx, factoryUid, {
+        factory_task_uid: taskUid,
+        title,
+        from: before.stage,
+        to: after.stage,
+        changed_at: moved.stage_at,
+        changed_by: { kind: by.creator.kind, uid: by.creator.uid },
+      });
     return true;
   });
 }
@@ -144,9 +169,11 @@ export async function updateTask(
 const cancelStageOf = defineStatement({
   name: 'cancel_stage_of_task',
   text: `
-    UPDATE factory_tasks SET stage = 'CANCELLED', stage_at = clock_timestamp(), updated_at = clock_timestamp()
-    WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 RETURNING title`,
-  row: { title: text() },
+    WITH before AS (
+      SELECT uid, stage FROM factory_tasks WHERE team_id = $1 AND factory_uid = $2 AND uid = $3 FOR NO KEY UPDATE)
+    UPDATE factory_tasks t SET stage = 'CANCELLED', stage_at = clock_timestamp(), updated_at = clock_timestamp()
+    FROM before WHERE t.uid = before.uid RETURNING t.title, before.stage, t.stage_at, t.conversation_id`,
+  row: { conversation_id: uuid, title: text(), stage: text<FactoryTaskStage>(), stage_at: timestamp },
 });
 
 /**
@@ -157,13 +184,24 @@ export async function cancelStage(
   db: Database,
   by: Author,
   { factoryUid, taskUid }: TaskPlace,
-  { isRecorded }: { readonly isRecorded: boolean },
+  { isRecorded, startMoves }: { readonly isRecorded: boolean; readonly startMoves: StartMoves },
 ): Promise<boolean> {
   return await db.transaction(async (tx) => {
     const [task] = await tx.query(cancelStageOf, [by.teamId, factoryUid, taskUid]);
     if (!task) return false;
     const subject = { type: 'factory_task', uid: taskUid, name: task.title };
     if (!isRecorded) await recordAction(tx, by, { action: 'factory_task.cancel', subject });
+    const { conversation_id: conversationId } = task;
+    await resolveReviewsOf(tx, { teamId: by.teamId, conversationId, stage: 'CANCELLED' });
+    if (task.stage !== 'CANCELLED')
+      await startMoves(tx, factoryUid, {
+        factory_task_uid: taskUid,
+        title: task.title,
+        from: task.stage,
+        to: 'CANCELLED',
+        changed_at: task.stage_at,
+        changed_by: { kind: by.creator.kind, uid: by.creator.uid },
+      });
     return true;
   });
 }
@@ -196,7 +234,12 @@ type CancelTaskOutcome = 'cancelled' | 'not_found' | 'pending' | 'not_supported'
  * before it writes the stage, readers still see CANCELLED, because the run is cancelled. If the run has already ended, only its
  * descendants are cancelled.
  */
-export async function cancelTask(deps: ExecutionDeps, by: Author, place: TaskPlace): Promise<CancelTaskOutcome> {
+export async function cancelTask(
+  deps: ExecutionDeps,
+  by: Author,
+  place: TaskPlace,
+  startMoves: StartMoves,
+): Promise<CancelTaskOutcome> {
   const task = await findTask(deps.db, { teamId: by.teamId, factoryUid: place.factoryUid }, place.taskUid);
   if (!task) return 'not_found';
   const { current_id: runId, current_state: state } = task;
@@ -206,5 +249,5 @@ export async function cancelTask(deps: ExecutionDeps, by: Author, place: TaskPla
   if (hasEnded && runId !== null) await cancelBelow(deps, runId);
   // If `cancelRun` cancelled the run, the audit log already has an entry for this cancel.
   const isRecorded = outcome === 'cancelled' || outcome === 'wait_ended';
-  return (await cancelStage(deps.db, by, place, { isRecorded })) ? 'cancelled' : 'not_found';
+  return (await cancelStage(deps.db, by, place, { isRecorded, startMoves })) ? 'cancelled' : 'not_found';
 }

@@ -12,6 +12,7 @@ import {
   prepareRun,
   type SubmitDeps,
 } from '../../../runs/runs/submit/prepare.ts';
+import { mayStartRuns } from '../../../team/access/may-start-runs.ts';
 import type { CountedFailure } from '../../automations/failures.ts';
 import { type Lane, type Load, readLoads } from '../../history/load.ts';
 import type { StartOutcome } from '../../history/write.ts';
@@ -102,6 +103,11 @@ export type Started =
 /** Returns whether a refusal is temporary. */
 const isPassing = ({ kind }: PrepareRefusal): boolean => !['invalid', 'forbidden', 'not_available'].includes(kind);
 
+async function mayPersonStart(tx: Queryable, teamId: string, uid = ''): Promise<boolean> {
+  const person = { teamId, kind: 'user', uid } as const;
+  return (await mayStartRuns(tx, [person]))(person);
+}
+
 /** Prepares the run of an owner for an event. Fails if the executor of the owner has left the team or has become a viewer. */
 export async function prepareStart(
   deps: SubmitDeps,
@@ -111,6 +117,10 @@ export async function prepareStart(
 ): Promise<Started> {
   const failed = (reason: string, passing = false): Failure => ({ outcome: 'failed', reason, passing });
   if (owner.executorProblem !== null) return failed(owner.executorProblem);
+  const sender = event.kind === 'delivery' ? event.delivery.sender : undefined;
+  // The person may have left the team since the event arrived.
+  if (sender?.trust === 'member' && !(await mayPersonStart(tx, owner.teamId, sender.person)))
+    return { outcome: 'skipped', reason: `${sender.login} is no member of the team who may start runs` };
   const submission = owner.submissionFor(event);
   if (typeof submission === 'string') return failed(submission);
   const prepared = await prepareRun(deps, submission, tx);
@@ -175,7 +185,7 @@ export class Unprepared extends Error {
   }
 }
 
-/** The state of a transaction in which an earlier statement has failed, so that this one was not executed. */
+/** PostgreSQL's error for a statement that it does not execute, because an earlier statement of the transaction has failed. */
 const failedTransaction = '25P02';
 /** Errors after which the database repeats the transaction. The last one: a lock was not free in time. */
 const repeatable = new Set(['40001', '40P01', '55P03']);

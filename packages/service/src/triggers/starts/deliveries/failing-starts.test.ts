@@ -4,7 +4,7 @@ import { beforeEach, describe, expect, test } from 'vitest';
 import { on, testAutomations } from '../../../../test/automations.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
-import type { Transaction } from '../../../platform/store/database/transaction.ts';
+import type { Transaction } from '../../../platform/store/database/database.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import { identify } from '../../webhooks/ingest/read-request.ts';
 import { trimPayloads } from '../../webhooks/log/retention.ts';

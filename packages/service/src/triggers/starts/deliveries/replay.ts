@@ -49,6 +49,8 @@ export async function replayDelivery(
       event: original.event,
       headers: original.headers,
       replayOf: deliveryId,
+      // A replay by a member does not make the payload the member's text.
+      sender: original.sender,
     };
     const written = await withinTransaction(tx, (part) => writeDelivery(deps, part, delivery));
     if (written.kind === 'full') return { kind: 'rate_limited', retryAfterMs: written.waitMs };

@@ -1,12 +1,21 @@
 /** Writes deliveries together with the runs of the automations that they match. */
 import type { AutomationOutcome } from '@runyard/contract/webhooks/webhooks';
 import { sqlState } from '../../../platform/store/database/connections.ts';
+import type { Transaction } from '../../../platform/store/database/database.ts';
 import { defineStatement, text } from '../../../platform/store/database/statement.ts';
-import type { Transaction } from '../../../platform/store/database/transaction.ts';
+import { finishPullRequests } from '../../../runs/inbox/resolve.ts';
 import type { SubmitDeps } from '../../../runs/runs/submit/prepare.ts';
 import { countCreated, defineInsertRuns, parametersOfRuns } from '../../../runs/runs/submit/submit.ts';
 import { type CountedFailure, countAtCommit, disabledReason } from '../../automations/failures.ts';
-import { type FedAutomation, laneOf, type Mismatch, matcherOf, readFedBy } from '../../automations/match.ts';
+import {
+  type FedAutomation,
+  type LimitedPullRequest,
+  laneOf,
+  type Mismatch,
+  matcherOf,
+  readFedBy,
+} from '../../automations/match.ts';
+import { reviewedPullRequest } from '../../automations/reviewed-pull-requests.ts';
 import { noticePushes } from '../../definitions/source/pushes.ts';
 import { insertStarts, type NewStart, startsParameter } from '../../history/write.ts';
 import {
@@ -33,6 +42,8 @@ import {
   startAll,
   Unprepared,
 } from '../decide/start.ts';
+import { noticeOfMissed } from '../missed.ts';
+import { limitPullRequests } from './limit-pull-requests.ts';
 
 /**
  * Locks automations whose policy limits the live runs. If two deliveries arrive at once, the second transaction waits and then counts
@@ -66,6 +77,7 @@ interface Matched {
   readonly delivery: AcceptedDelivery;
   readonly row: FedAutomation;
   readonly mismatch?: Mismatch;
+  readonly pullRequest?: LimitedPullRequest;
 }
 
 function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Matched[] {
@@ -75,7 +87,8 @@ function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Ma
     .map((row) => {
       if (!row.enabled) return { delivery, row, mismatch: { reason: disabledReason(row), checks: [] } };
       const matching = match(row);
-      return { delivery, row, ...(matching.matched ? {} : { mismatch: matching }) };
+      if (!matching.matched) return { delivery, row, mismatch: matching };
+      return { delivery, row, ...(matching.pullRequest ? { pullRequest: matching.pullRequest } : {}) };
     });
 }
 
@@ -87,9 +100,11 @@ interface Earlier {
   patience: '2s' | '0' | undefined;
 }
 
-/** Locks the automations that limit overlap. Adds those that other transactions keep locked to `held`. */
+const isLimited = ({ row, pullRequest }: Matched): boolean => row.overlap !== 'allow' || pullRequest !== undefined;
+
+/** Locks the automations that limit overlap, or the runs of a pull request. Adds those that other transactions keep locked to `held`. */
 async function lockLimited(tx: Transaction, matches: readonly Matched[], earlier: Earlier): Promise<void> {
-  const uids = [...new Set(matches.filter(({ row }) => row.overlap !== 'allow').map(({ row }) => row.uid))];
+  const uids = [...new Set(matches.filter(isLimited).map(({ row }) => row.uid))];
   if (uids.length === 0) return;
   const { patience } = earlier;
   const rows = await (patience ? tx.query(lockOverlaps, [uids, patience]) : tx.query(lockFreeOverlaps, [uids]));
@@ -135,6 +150,32 @@ function countResults(tx: Transaction, matches: readonly Matched[], started: rea
 }
 
 /**
+ * Notifies of deliveries that could not start the run of an automation. Each automation gets the notice of its last such delivery. The
+ * statements are sent after those of `countResults`, because all transactions lock first the automation and then its notifications.
+ */
+function noticeMissed(tx: Transaction, matches: readonly Matched[], started: readonly Started[]): void {
+  const reasons = new Map<FedAutomation, string>();
+  for (const [index, { row }] of matches.entries()) {
+    const one = started[index];
+    if (one?.outcome === 'failed') reasons.set(row, one.reason);
+  }
+  for (const [automation, reason] of [...reasons].sort(([a], [b]) => (a.uid < b.uid ? -1 : 1))) {
+    const { statement, values } = noticeOfMissed({ automation }, reason);
+    tx.atCommit(statement, values);
+  }
+}
+
+/** Resolves the notifications about pull requests that were reviewed, merged or closed, with statements that are sent together with COMMIT. */
+function noticeReviews(tx: Transaction, deliveries: readonly AcceptedDelivery[]): void {
+  const reviewed = deliveries.flatMap((delivery) => {
+    const url = reviewedPullRequest(delivery);
+    return url === null ? [] : [{ teamId: delivery.teamId, url }];
+  });
+  for (const [teamId, each] of Map.groupBy(reviewed, ({ teamId }) => teamId))
+    tx.atCommit(finishPullRequests, [teamId, each.map(({ url }) => url)]);
+}
+
+/**
  * Writes deliveries and starts the runs of the automations that they match, in the transaction of the caller. One statement, which is
  * sent together with COMMIT, writes the deliveries with their outcomes, the starts and the runs. Throws `Unprepared` if runs could not be
  * prepared.
@@ -155,9 +196,14 @@ async function writeStarting(
   const accepted = taken
     .filter(({ label, delivery }) => label === 'ACCEPTED' && !delivery.startsNothing)
     .map(({ delivery }) => toAccepted(delivery));
-  const matched = accepted.flatMap((delivery) => matchAll(delivery, fed));
+  const found = accepted.flatMap((delivery) => matchAll(delivery, fed));
+  await lockLimited(
+    tx,
+    found.filter(({ mismatch }) => mismatch === undefined),
+    earlier,
+  );
+  const matched = await limitPullRequests(tx, found);
   const matches = matched.filter(({ mismatch }) => mismatch === undefined);
-  await lockLimited(tx, matches, earlier);
   const candidates = matches.map(({ delivery, row }): Candidate => {
     const held = earlier.held.get(row.uid);
     const owner = ownerFromAutomation(row, row.may_start, row.agent_of_run);
@@ -174,9 +220,10 @@ async function writeStarting(
     }),
   );
   const runs = runsOf(started);
-  const starts = matches.flatMap(({ row, delivery: { webhookUid, deliveryId } }, index): NewStart[] => {
+  const starts = matches.flatMap(({ row, pullRequest, delivery: { webhookUid, deliveryId } }, index): NewStart[] => {
     const [one, lane = null] = [started[index], candidates[index]?.lane];
-    return one ? [{ automationUid: row.uid, event: { webhookUid, deliveryId }, lane, result: outcomeOf(one) }] : [];
+    if (!one) return [];
+    return [{ automationUid: row.uid, event: { webhookUid, deliveryId }, lane, result: outcomeOf(one), pullRequest }];
   });
   if (starts.length > 0)
     tx.atCommit(insertRunsAndStarts, [...parametersOfRuns(runs), startsParameter(starts), ...parameters]);
@@ -186,7 +233,9 @@ async function writeStarting(
     runs.map(({ run }) => run),
   );
   countResults(tx, matches, started);
+  noticeMissed(tx, matches, started);
   noticePushes(tx, accepted);
+  noticeReviews(tx, accepted);
   return decided;
 }
 

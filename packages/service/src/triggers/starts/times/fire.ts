@@ -3,22 +3,15 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import { observe } from '../../../platform/metrics/record.ts';
-import { afterCommit, type Queryable } from '../../../platform/store/database/database.ts';
+import { afterCommit, type Queryable, type Transaction } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, uuid } from '../../../platform/store/database/statement.ts';
 import { eachAlone } from '../../../platform/store/database/sweep.ts';
-import type { Transaction } from '../../../platform/store/database/transaction.ts';
 import { StoreUnavailable } from '../../../platform/store/database/unavailable.ts';
 import { writeRuns } from '../../../runs/runs/submit/submit.ts';
 import { type AutomationRow, automationColumns, automationRow } from '../../automations/automation-row.ts';
 import { countNow } from '../../automations/failures.ts';
-import { insertStarts, skipWaitingStarts, startsParameter } from '../../history/write.ts';
-import {
-  batchSize,
-  claimDueSchedule,
-  claimDueSchedules,
-  type DueSchedule,
-  waitForNext,
-} from '../../schedules/claim.ts';
+import { insertStarts, type NewStart, skipWaitingStarts, startsParameter } from '../../history/write.ts';
+import { batchSize, type DueSchedule, waitForNext } from '../../schedules/claim.ts';
 import { moveTimes, timesParameter } from '../../schedules/record.ts';
 import { timesOf } from '../../schedules/schedule-row.ts';
 import { nextTime } from '../../schedules/times/next-time.ts';
@@ -33,6 +26,8 @@ import {
   type Started,
   startAll,
 } from '../decide/start.ts';
+import { notifyOfMissedTimes } from '../missed.ts';
+import { claimDueSchedule, claimDueSchedules, lockListeners, startsOfListeners } from './listeners.ts';
 
 /** Sets the next times of schedules and writes their starts. */
 const record = defineStatement({
@@ -129,14 +124,18 @@ interface Fire {
 }
 
 /**
- * Fires the schedules that belong to no automation, or to an automation that this transaction can lock: creates their runs, and records
- * their starts and next times. `failure`: the result to record for all of them; no run is created.
+ * Fires the schedules whose automations this transaction can lock: the automation that a schedule belongs to, and those that name it.
+ * Creates the runs of the schedules, and records starts and next times. The others fire in a later round. `failure`: the result to record for all of them; no run is created.
  */
 async function fire(deps: FireDeps, tx: Transaction, due: readonly DueSchedule[], failure?: Failure): Promise<void> {
   const uids = new Set(due.flatMap(({ automation_uid: uid }) => uid ?? []));
   const automations = uids.size === 0 ? [] : await tx.query(lockFired, [[...uids]]);
   const automationOf = new Map(automations.map((row) => [row.uid, row]));
-  const free = due.filter(({ automation_uid: uid }) => uid === null || automationOf.has(uid));
+  const listeners = await lockListeners(tx, due);
+  const free = due.filter(
+    ({ automation_uid: uid, listener_uids: listening }) =>
+      (uid === null || automationOf.has(uid)) && listening.every((each) => listeners.has(each)),
+  );
   if (free.length === 0) return;
   const started = failure ? free.map(() => failure) : await startTimes(deps, tx, free, automations);
   await writeRuns(tx, runsOf(started));
@@ -147,7 +146,8 @@ async function fire(deps: FireDeps, tx: Transaction, due: readonly DueSchedule[]
       ? [{ schedule, automation, nextRunAt: failure ? nextOrNone(schedule) : nextOf(schedule), started: one }]
       : [];
   });
-  await recordFires(tx, fires, failure ? new Set() : await countOfAutomations(tx, fires));
+  const stopped = failure ? new Set<string>() : await countOfAutomations(tx, fires);
+  await recordFires(tx, fires, stopped, await startsOfListeners(tx, free, listeners));
   afterCommit(tx, () => {
     for (const { schedule } of fires) {
       const lateMs = Date.parse(schedule.claimed_at) - Date.parse(schedule.next_run_at);
@@ -177,7 +177,7 @@ async function startTimes(
   const candidates = free.map((schedule): Candidate => {
     const owner = owners.get(schedule.automation_uid ?? schedule.id);
     if (!owner) throw new Error('a schedule has no owner');
-    return { owner, event: { kind: 'time', schedule: scheduleOfRun(schedule) }, lane: null };
+    return { owner, event: { kind: 'time', schedule: scheduleOfRun(schedule), isOwn: true }, lane: null };
   });
   return await startAll(deps, tx, candidates);
 }
@@ -197,10 +197,15 @@ async function countOfAutomations(tx: Transaction, fires: readonly Fire[]): Prom
 }
 
 /**
- * Records fires. `stopped`: the automations that are disabled, whose schedules have no next time. If a fire causes the pause of its
- * schedule, also ends the waiting starts of the schedule. Throws if another process has changed the next time of one of the schedules.
+ * Records fires. `stopped`: the disabled automations. Their schedules have no next time. `others`: further starts to write. If a fire causes the pause of its schedule, also
+ * ends the waiting starts of the schedule. Throws if another process has changed the next time of one of the schedules.
  */
-async function recordFires(tx: Queryable, fires: readonly Fire[], stopped: ReadonlySet<string>): Promise<void> {
+async function recordFires(
+  tx: Queryable,
+  fires: readonly Fire[],
+  stopped: ReadonlySet<string>,
+  others: readonly NewStart[],
+): Promise<void> {
   const times = fires.map(({ schedule, automation, nextRunAt, started }) => ({
     scheduleId: schedule.id,
     dueAt: schedule.next_run_at,
@@ -215,8 +220,10 @@ async function recordFires(tx: Queryable, fires: readonly Fire[], stopped: Reado
     lane: null,
     result: outcomeOf(started),
   }));
-  const moved = await tx.query(record, [timesParameter(times), startsParameter(starts)]);
+  const moved = await tx.query(record, [timesParameter(times), startsParameter([...starts, ...others])]);
   if (moved.length !== fires.length) throw new Error('a schedule fired although another process had moved it');
+  for (const { schedule, automation, started } of fires)
+    await notifyOfMissedTimes(tx, schedule, automation, started.outcome === 'failed' ? started.reason : undefined);
   await skipWaitingStarts(
     tx,
     moved.filter(({ enabled }) => !enabled).map(({ id }) => id),

@@ -28,7 +28,7 @@ export function memberText(value: unknown, path: string): string | undefined {
 
 const hashOf = (text: string): Buffer => hash('sha256', text, 'buffer');
 
-/** Compares two texts. The time that this takes reveals neither where the texts differ nor how long the right one is. */
+/** Compares two texts in constant time: the duration reveals neither where the texts differ nor the length of the right text. */
 const isSameSecret = (given: string, right: string): boolean => timingSafeEqual(hashOf(given), hashOf(right));
 
 /**
@@ -186,7 +186,7 @@ export function faultOfEvent(
     sender.eventMember === undefined ? Object.hasOwn(sender.eventMembers ?? {}, event) : header === sender.eventHeader;
   const signedEvent = isKnown ? eventInBody(sender, body) : undefined;
   if (signedEvent === undefined || signedEvent === event) return undefined;
-  return `the header ${header} names the event ${event}, but the signed body is of another one`;
+  return `the header ${header} names the event ${event}, but the signed body is of another event`;
 }
 
 /** The parts of a request, except the body, that show who the sender is. */

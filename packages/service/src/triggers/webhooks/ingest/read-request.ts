@@ -173,7 +173,7 @@ export function eventOf({ rules, sender }: KnownWebhook, headers: IncomingHttpHe
   return typeof name === 'string' && eventName.test(name) ? name : null;
 }
 
-/** Returns the identity of a replay, which no other delivery has. */
+/** Returns the identity of a replay. No other delivery has this identity. */
 export const identityOfReplay = (deliveryId: string): Identity => identityOf('replay', `replay:${deliveryId}`);
 
 /** Headers by their names in lower case. */

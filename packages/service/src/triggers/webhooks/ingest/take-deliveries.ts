@@ -6,6 +6,7 @@ import type { Queryable } from '../../../platform/store/database/database.ts';
 import { boolean, defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import type { KnownWebhook } from './directory.ts';
 import type { EventHeaders, Identity } from './read-request.ts';
+import type { EventSender } from './sender.ts';
 import { tellFollowers } from './tell-followers.ts';
 import { explainRefusal, type NotWritten } from './write-rejection.ts';
 
@@ -16,7 +17,7 @@ interface SignedBytes {
   readonly windowSeconds: number;
 }
 
-/** A delivery that has passed all checks except those of the budget and for duplicates. */
+/** A delivery that has passed all checks, except the checks of the budget and for duplicates. */
 export interface CheckedDelivery {
   readonly webhook: KnownWebhook;
   readonly id: string;
@@ -36,10 +37,12 @@ export interface CheckedDelivery {
   readonly startsNothing?: true;
   /** Advice to a person, which the log shows. */
   readonly reason?: string;
+  /** Absent: the delivery does not come from a GitHub App. */
+  readonly sender?: EventSender | undefined;
 }
 
 /** A delivery in the form in which automations read it. */
-export interface AcceptedDelivery extends Pick<CheckedDelivery, 'body' | 'payload' | 'event'> {
+export interface AcceptedDelivery extends Pick<CheckedDelivery, 'body' | 'payload' | 'event' | 'sender'> {
   readonly deliveryId: string;
   readonly webhookUid: string;
   readonly webhookName: string;
@@ -48,7 +51,7 @@ export interface AcceptedDelivery extends Pick<CheckedDelivery, 'body' | 'payloa
   readonly scheme: SignatureSchemeName | null;
 }
 
-export const toAccepted = ({ webhook, id, body, payload, event }: CheckedDelivery): AcceptedDelivery => ({
+export const toAccepted = ({ webhook, id, body, payload, event, sender }: CheckedDelivery): AcceptedDelivery => ({
   deliveryId: id,
   webhookUid: webhook.uid,
   webhookName: webhook.name,
@@ -58,6 +61,7 @@ export const toAccepted = ({ webhook, id, body, payload, event }: CheckedDeliver
   event,
   body,
   payload,
+  ...(sender ? { sender } : {}),
 });
 
 /**
@@ -150,12 +154,12 @@ const sameBytesReason = (earlierId: string, { windowSeconds }: SignedBytes): str
 export const insertDeliveryRows = (rows: string, payloads: string, budgets: string): string => `
     webhook_delivery AS (
       INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, identity, identity_hash, replay_of, runs, outcomes,
-        payload, provider_event, headers, signed_hash, reason)
+        payload, provider_event, headers, signed_hash, reason, sender)
       SELECT i.id, i.webhook_uid, i.team_id, i.label, i.size_bytes, i.identity, decode(i.identity_hash, 'hex'), i.replay_of, i.runs,
-        i.outcomes, p.payload, i.provider_event, i.headers, decode(i.signed_hash, 'hex'), i.reason
+        i.outcomes, p.payload, i.provider_event, i.headers, decode(i.signed_hash, 'hex'), i.reason, i.sender
       FROM jsonb_to_recordset(${rows}::jsonb) AS i(n bigint, id uuid, webhook_uid text, team_id uuid, label text, size_bytes bigint,
           identity text, identity_hash text, replay_of uuid, runs text[], outcomes jsonb, provider_event text, headers jsonb, signed_hash text,
-          reason text)
+          reason text, sender jsonb)
         JOIN unnest(${payloads}::bytea[]) WITH ORDINALITY AS p(payload, n) ON p.n = i.n
     ), webhook_budget AS (
       UPDATE webhooks w SET payload_bytes = w.payload_bytes + b.bytes,
@@ -178,7 +182,7 @@ export interface TakenDelivery extends Exclude<Taken, string> {
 }
 
 function toRow({ delivery, label, reason, outcomes }: TakenDelivery, index: number) {
-  const { id, webhook, body, identity, replayOf, event, headers, sameBytes } = delivery;
+  const { id, webhook, body, identity, replayOf, event, headers, sameBytes, sender } = delivery;
   return {
     n: index + 1,
     id,
@@ -193,6 +197,7 @@ function toRow({ delivery, label, reason, outcomes }: TakenDelivery, index: numb
     outcomes,
     reason,
     provider_event: event,
+    sender,
     ...(label === 'ACCEPTED' ? { headers, signed_hash: sameBytes?.hash.toString('hex') } : {}),
   };
 }

@@ -66,7 +66,6 @@ const readRefusal = defineStatement({
   row: { is_current: boolean, deliveries_ms: nullable(float), rejections_ms: nullable(float) },
 });
 
-/** A refused delivery. */
 export interface RefusedDelivery {
   readonly id: string;
   readonly sizeBytes: number;

@@ -7,7 +7,7 @@ import type {
   WebhookDelivery,
   WebhookDeliveryLabel,
 } from '@runyard/contract/webhooks/webhooks';
-import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
+import { type CursorSigner, positionOfId, readPage } from '../../../platform/store/cursor.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
   bytes,
@@ -21,7 +21,9 @@ import {
   timestamp,
   uuid,
 } from '../../../platform/store/database/statement.ts';
+import { greatestUuid } from '../../../platform/store/database/uuid.ts';
 import type { EventHeaders } from '../ingest/read-request.ts';
+import type { EventSender } from '../ingest/sender.ts';
 import { tellFollowers } from '../ingest/tell-followers.ts';
 
 /** The columns of a delivery that a list shows. */
@@ -49,7 +51,7 @@ export const deliveryColumns = Object.keys(deliveryRow)
   )
   .join(', ');
 
-const readPage = defineStatement({
+const readDeliveries = defineStatement({
   name: 'read_webhook_deliveries',
   text: `
     SELECT ${deliveryColumns} FROM webhook_deliveries d
@@ -59,8 +61,13 @@ const readPage = defineStatement({
 
 const readOne = defineStatement({
   name: 'read_webhook_delivery',
-  text: `SELECT ${columns}, payload, headers FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
-  row: { ...deliveryRow, payload: nullable(bytes), headers: nullable(json<EventHeaders>()) },
+  text: `SELECT ${columns}, payload, headers, sender FROM webhook_deliveries WHERE webhook_uid = $1 AND id = $2`,
+  row: {
+    ...deliveryRow,
+    payload: nullable(bytes),
+    headers: nullable(json<EventHeaders>()),
+    sender: nullable(json<EventSender>()),
+  },
 });
 
 const readPayload = defineStatement({
@@ -76,7 +83,7 @@ const readPayload = defineStatement({
   },
 });
 
-export const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
+export const toDelivery = (found: RowOf<typeof readDeliveries>): WebhookDelivery => ({
   delivery_id: found.id,
   label: found.label,
   size_bytes: found.size_bytes,
@@ -92,9 +99,6 @@ export const toDelivery = (found: RowOf<typeof readPage>): WebhookDelivery => ({
 /** Only this many of the newest deliveries are searched for payloads. */
 const maxLookedAt = 5_000;
 
-/** An id that is greater than the ids of all deliveries. */
-export const newest = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
-
 /** Returns one page of the log of a webhook, newest delivery first. Returns null if the cursor was made for another list. */
 export async function listWebhookDeliveries(
   db: Queryable,
@@ -102,24 +106,13 @@ export async function listWebhookDeliveries(
   webhookUid: string,
   query: ListWebhookDeliveriesQuery,
 ): Promise<ListWebhookDeliveriesResponse | null> {
-  const identity = listIdentity(['webhook deliveries', webhookUid, query.label ?? null]);
-  let before = newest;
-  if (query.cursor !== undefined) {
-    const read = readCursor(signer, identity, query.cursor);
-    if (!read.ok) return null;
-    before = read.position.id;
-  }
-  const rows = await db.query(readPage, [webhookUid, before, query.label ?? null, query.limit + 1]);
-  const page = rows.slice(0, query.limit);
-  const last = page.at(-1);
-  const hasNext = rows.length > page.length && last !== undefined;
-  return {
-    deliveries: page.map(toDelivery),
-    page_info: {
-      has_next_page: hasNext,
-      ...(hasNext ? { next_cursor: writeCursor(signer, identity, { value: null, id: last.id }) } : {}),
-    },
-  };
+  const { label = null } = query;
+  const found = await readPage(signer, query, {
+    list: ['webhook deliveries', webhookUid, label],
+    read: (after, count) => db.query(readDeliveries, [webhookUid, after?.id ?? greatestUuid, label, count]),
+    positionOf: positionOfId,
+  });
+  return found && { deliveries: found.page.map(toDelivery), page_info: found.page_info };
 }
 
 /** A delivery with its payload. `payload`: null if the delivery was not accepted or its payload is no longer stored. */
@@ -129,6 +122,8 @@ export interface StoredDelivery {
   /** The name that the provider gave the event. */
   readonly event: string | null;
   readonly headers: EventHeaders;
+  /** Absent: the delivery does not come from a GitHub App. */
+  readonly sender?: EventSender;
 }
 
 /** Returns a delivery; null if the log of the webhook has no delivery with this id. */
@@ -139,8 +134,8 @@ export async function readWebhookDelivery(
 ): Promise<StoredDelivery | null> {
   const [found] = await db.query(readOne, [webhookUid, deliveryId]);
   if (!found) return null;
-  const { payload, provider_event: event, headers } = found;
-  return { delivery: toDelivery(found), payload, event, headers: headers ?? {} };
+  const { payload, provider_event: event, headers, sender } = found;
+  return { delivery: toDelivery(found), payload, event, headers: headers ?? {}, ...(sender ? { sender } : {}) };
 }
 
 /** The payload of a delivery, and the webhook that received it. */

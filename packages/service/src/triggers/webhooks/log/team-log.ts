@@ -7,7 +7,8 @@ import type {
 import { type CursorSigner, listIdentity, readCursor, writeCursor } from '../../../platform/store/cursor.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, type RowOf, text, uuid } from '../../../platform/store/database/statement.ts';
-import { deliveryColumns, deliveryRow, newest, toDelivery } from './deliveries.ts';
+import { greatestUuid } from '../../../platform/store/database/uuid.ts';
+import { deliveryColumns, deliveryRow, toDelivery } from './deliveries.ts';
 
 /**
  * Largest number of deliveries that are read for one page. Only one filter of a request uses an index; for the other filters, the rows
@@ -112,7 +113,7 @@ export async function listTeamDeliveries(
 ): Promise<ListTeamDeliveriesResponse | null> {
   const { factory_uid, webhook_uid, label, event, started, received_after: after, received_before: before } = filters;
   const identity = listIdentity(['deliveries of team', teamId, filters]);
-  let end = before === undefined ? newest : idAtTime(Date.parse(before) + maxClockDifferenceMs);
+  let end = before === undefined ? greatestUuid : idAtTime(Date.parse(before) + maxClockDifferenceMs);
   if (cursor !== undefined) {
     const found = readCursor(signer, identity, cursor);
     if (!found.ok) return null;

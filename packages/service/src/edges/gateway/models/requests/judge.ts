@@ -61,8 +61,10 @@ export function judgeTools(
   return { kept, removed };
 }
 
-/** Notes the provider tools that the content of messages needs, for example for a URL or a stored file, each tool only once. Also judges
- * tools inside messages. */
+/**
+ * Notes the provider tools that the content of messages needs, for example for a URL or a stored file, each tool only once. Also judges
+ * tools inside messages.
+ */
 export function judgeContent(judgement: Judgement, rules: RequestRules, value: unknown, place: string): void {
   if (Array.isArray(value)) {
     for (const each of value) judgeContent(judgement, rules, each, place);
@@ -91,6 +93,6 @@ export function refusalOf(judgement: Judgement, allowed: readonly ProviderTool[]
   const denied = judgement.uses.find(({ tool }) => !allowed.includes(tool));
   return (
     denied &&
-    `${denied.place}: this is not available to the run, because with it the model provider ${meaningOf(denied.tool)}, outside of the sandbox; the provider_tools of its environment can allow it as ${denied.tool}`
+    `${denied.place}: not available to this run, because the model provider ${meaningOf(denied.tool)} outside of the sandbox. To allow this, add ${denied.tool} to provider_tools of the environment.`
   );
 }

@@ -1,0 +1,105 @@
+import type { TimelineEvent } from '@runyard/contract/runs/timeline';
+import { formatDuration } from '../../../terminal/amounts.ts';
+import type { Colours } from '../../../terminal/colours.ts';
+import { harmlessLine } from '../../../terminal/harmless.ts';
+import { inputHint } from './input-hint.ts';
+import { type Lines, margin } from './lines.ts';
+import { deniedText, refusedHosts } from './network.ts';
+import { pushText } from './push.ts';
+import type { FinishedStep } from './setup-steps.ts';
+
+/** Returns the text that shows an event of the timeline. Returns an empty text for an event that is not shown. */
+export function timelineText(
+  event: TimelineEvent,
+  { line }: Lines,
+  colours: Colours,
+  showStep: (event: FinishedStep) => string,
+): string {
+  const payload = event.payload ?? {};
+  switch (event.event_type) {
+    case 'worker_container_ready': {
+      const backend = typeof payload.backend === 'string' ? payload.backend : 'unknown';
+      const spawn = typeof payload.spawn_ms === 'number' ? ` in ${formatDuration(payload.spawn_ms)}` : '';
+      const warning = backend === 'none' ? colours.yellow('  no isolation: the agent runs as a plain process') : '';
+      const ready = line(`${margin}${colours.dim(`sandbox ready: ${harmlessLine(backend, 40)}${spawn}`)}${warning}`);
+      const refused = refusedHosts(payload.network);
+      return refused === ''
+        ? ready
+        : `${ready}${line(`${margin}${colours.yellow(`not allowed by the worker: ${refused}`)}`)}`;
+    }
+    case 'connection_denied':
+      return line(`${margin}${colours.yellow('connection denied')} ${colours.dim(deniedText(payload))}`);
+    case 'git_push':
+      return line(`${margin}${colours.dim(`push to ${pushText(payload)}`)}`);
+    case 'github_answered':
+      return line(
+        `${margin}${colours.dim(harmlessLine(`GitHub: ${payload.tool} ${payload.url ?? payload.reason}`, 400))}`,
+      );
+    case 'oz_run_cancelled':
+      return caused('cancelled by', payload, line, colours);
+    case 'turn_interrupted':
+      return caused('interrupted by', payload, line, colours);
+    case 'followup_edited':
+      return caused('message edited by', payload, line, colours);
+    case 'followup_withdrawn':
+      return caused('message withdrawn by', payload, line, colours);
+    case 'execution_retried':
+      return line(`${margin}${colours.yellow('tried again')} ${colours.dim(inputHint(payload))}`.trimEnd());
+    case 'execution_resumed':
+      return line(`${margin}${colours.yellow('resumed elsewhere')} ${colours.dim(inputHint(payload))}`.trimEnd());
+    case 'run_retried':
+      return line(
+        `${margin}${colours.yellow('repeated')} ${colours.dim(harmlessLine(`as ${payload.retry_run_id}`, 60))}`,
+      );
+    case 'run_not_retried':
+      return line(
+        `${margin}${colours.yellow('not repeated')} ${colours.dim(harmlessLine(String(payload.reason), 300))}`,
+      );
+    case 'model_switched': {
+      const change = `${payload.from_model_id} → ${payload.to_model_id}: ${payload.reason}`;
+      return line(`${margin}${colours.yellow('model changed')} ${colours.dim(harmlessLine(change, 300))}`);
+    }
+    case 'model_request_changed': {
+      const removed = Array.isArray(payload.removed) ? payload.removed.join(', ') : '';
+      return line(`${margin}${colours.dim(`not sent to the model: ${harmlessLine(removed, 300)}`)}`);
+    }
+    case 'output_limit_reached':
+      return line(`${margin}${colours.yellow(harmlessLine(String(payload.message ?? 'output limit reached'), 300))}`);
+    case 'setup_step_finished':
+    case 'check_finished': {
+      const step = stepOf(event);
+      return step === undefined ? '' : showStep(step);
+    }
+    default:
+      return '';
+  }
+}
+
+/** Returns the line about an event that a caller caused; empty if the event does not name the caller. */
+function caused(
+  words: string,
+  { by }: NonNullable<TimelineEvent['payload']>,
+  line: Lines['line'],
+  colours: Colours,
+): string {
+  const { display_name: name, uid } = (by ?? {}) as { readonly display_name?: unknown; readonly uid?: unknown };
+  const who = name ?? uid;
+  return typeof who === 'string' ? line(`${margin}${colours.yellow(words)} ${harmlessLine(who, 100)}`) : '';
+}
+
+/** Returns the finished step of the setup, or the check, that the event describes. Returns undefined if a member is missing. */
+function stepOf({ event_type: type, payload = {} }: TimelineEvent): FinishedStep | undefined {
+  const { name, duration_ms, kind, exit_code, output_tail, error } = payload;
+  const isCheck = type === 'check_finished';
+  const step_id = isCheck ? payload.check_id : payload.step_id;
+  if (typeof step_id !== 'string' || typeof name !== 'string' || typeof duration_ms !== 'number') return undefined;
+  return {
+    step_id,
+    kind: isCheck ? 'check' : kind === 'harness' ? 'harness' : 'setup_command',
+    name,
+    duration_ms,
+    ...(typeof exit_code === 'number' ? { exit_code } : {}),
+    ...(typeof output_tail === 'string' ? { output_tail } : {}),
+    ...(typeof error === 'string' ? { error } : {}),
+  };
+}

@@ -1,0 +1,55 @@
+import { getRouteApi, Link } from '@tanstack/react-router';
+import { lazy, Suspense } from 'react';
+import { useMay } from '../../api/session.ts';
+import { useTeamStreamStatus } from '../../api/stream.ts';
+import { Page } from '../../frame/page.tsx';
+import { oneOf } from '../../frame/search.ts';
+import { Tabs } from '../../parts/blocks.tsx';
+import { Live } from '../../parts/live.tsx';
+import { AskForNotifications } from './ask-for-notifications.tsx';
+import { NotificationList } from './notification-list.tsx';
+
+const Revisions = lazy(async () => ({ default: (await import('./revisions.tsx')).Revisions }));
+const route = getRouteApi('/shell/inbox');
+
+/** The tabs: what waits for the person, what waits for anybody of the team, and revisions to accept. */
+const tabs = { mine: 'For you', team: 'For the team', acceptances: 'Revisions to accept' } as const;
+type Tab = keyof typeof tabs;
+
+/** The inbox of a person: what needs the person, or somebody else of the team. */
+export function InboxScreen() {
+  const named = oneOf(route.useSearch({ select: ({ tab: name }) => name }));
+  const mayAccept = useMay('member');
+  const shown = (Object.keys(tabs) as Tab[]).filter((tab) => tab !== 'acceptances' || mayAccept);
+  const tab = shown.find((each) => each === named) ?? 'mine';
+  return (
+    <Page
+      title="Inbox"
+      status={<Live status={useTeamStreamStatus()} />}
+      actions={<AskForNotifications />}
+      tabs={
+        <Tabs aria-label="For whom">
+          {shown.map((each) => (
+            <Link
+              key={each}
+              to="/inbox"
+              search={each === 'mine' ? {} : { tab: each }}
+              activeOptions={{ exact: true }}
+              aria-current={each === tab ? 'page' : undefined}
+            >
+              {tabs[each]}
+            </Link>
+          ))}
+        </Tabs>
+      }
+    >
+      {tab === 'acceptances' ? (
+        <Suspense>
+          <Revisions />
+        </Suspense>
+      ) : (
+        <NotificationList scope={tab} />
+      )}
+    </Page>
+  );
+}

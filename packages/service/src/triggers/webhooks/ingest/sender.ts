@@ -1,0 +1,38 @@
+/** Who caused an event that a GitHub App sent. */
+import type { RunCheckout } from '../../../runs/runs/read/checkout.ts';
+
+/**
+ * Whose rights the runs of an event have. `repository`: an event that only somebody with write access to the repository can cause; its
+ * runs have the rights of the automation. `member`: a member of the team who has linked the account; the same. `outsider`: anybody else;
+ * the runs have no secrets and no credentials, and start only if the trigger names the association. `app`: a program; it starts nothing.
+ */
+export type SenderTrust = 'repository' | 'member' | 'outsider' | 'app';
+
+/** The sender of an event, as the log of the webhook keeps it. The signature of GitHub covers all of it. */
+export interface EventSender {
+  readonly trust: SenderTrust;
+  /** GitHub's numeric id of the account. */
+  readonly id: number;
+  readonly login: string;
+  /** UID of the person who has linked the account; absent: nobody has. A viewer of the team is an outsider too. */
+  readonly person?: string | undefined;
+  /** The issue, pull request or review thread of the event; absent: it has none. */
+  readonly place_id?: string | undefined;
+  /** The head of the pull request on which the runs of the event work; absent: they work on the branches of their environments. */
+  readonly checkout?: RunCheckout | undefined;
+  /** True: the App itself caused the event, such as checks of a commit that a run has pushed. Only `own_pull_request` accepts it. */
+  readonly is_own?: boolean | undefined;
+  /** The pull request of a run of the team that the event is about; absent: it is about none. */
+  readonly pull_request?: PullRequestOfRun | undefined;
+}
+
+/** A pull request whose branch a run has pushed. */
+export interface PullRequestOfRun {
+  /**
+   * The pull request for which starts are counted, in the canonical form of artifacts. If such a start has made the pull request of the event,
+   * this is the first one.
+   */
+  readonly url: string;
+  /** Of checks: the commit that they checked. */
+  readonly head?: string | undefined;
+}
