@@ -166,10 +166,12 @@ test('an App without the permission still comments, and the page of the run says
     expect(pull.comments.filter(({ byApp, body }) => byApp && /Working/.test(body))).toHaveLength(1);
   }, 60_000);
   expect(checksOf(pull)).toEqual([]);
-  const rows = await db.query(`SELECT payload FROM run_events WHERE run_id = $1 AND event_type = 'github_answered'`, [
-    runId,
-  ]);
-  expect(rows).toEqual([{ payload: { tool: 'check_run', reason: expect.stringContaining('permission') } }]);
+  await vi.waitFor(async () => {
+    await deliverer.deliver();
+    expect(
+      await db.query(`SELECT payload FROM run_events WHERE run_id = $1 AND event_type = 'github_answered'`, [runId]),
+    ).toEqual([{ payload: { tool: 'check_run', reason: expect.stringContaining('permission') } }]);
+  }, 60_000);
   test1.installed.permissions = withChecks;
 });
 
