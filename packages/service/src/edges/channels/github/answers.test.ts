@@ -158,6 +158,17 @@ test('a line outside the diff, a stale commit and a missing permission become se
   await vi.waitFor(async () => expect((await run.use('add_labels', { labels: ['a'] })).status).toBe(200), 60_000);
 });
 
+test('a request that GitHub refuses can be repeated only until the run has tried 200 times', async () => {
+  const pull = newPull();
+  const run = await started(pull);
+  const wrong = () => run.use('request_reviewers', { reviewers: ['nobody'] });
+  expect((await wrong()).text).toContain('may only be requested from collaborators');
+  await db.query('UPDATE github_comments SET attempts = attempts + 198 WHERE answer_of = $1', [run.runId]);
+  expect((await wrong()).text).toContain('may only be requested from collaborators');
+  await refuses(wrong, 409, 'has tried to write on GitHub 200 times');
+  await refuses(() => run.use('comment', { body: 'x' }), 409, 'has tried to write on GitHub 200 times');
+});
+
 test('a run writes nowhere else, not even where its agent reports a pull request', async () => {
   const other = github.issue(site, ann.account, { head });
   const address = `${github.urls.web}/acme/site/pull/${other.number}`;

@@ -424,8 +424,8 @@ SELECT count(DISTINCT conversation_id) AS forks FROM forked_runs WHERE run_id = 
     WHERE e.id = $1 AND k.name = $2;
 
 -- count_github_answers_of_run
-    SELECT count(*) FILTER (WHERE tool = $2 AND asked_at IS NOT NULL) AS used, count(*) AS tried FROM github_comments
-    WHERE answer_of = $1 AND key <> $3;
+    SELECT count(*) FILTER (WHERE tool = $2 AND asked_at IS NOT NULL AND key <> $3) AS used, coalesce(sum(attempts), 0) AS tried
+    FROM github_comments WHERE answer_of = $1;
 
 -- count_github_apps_of_other_keys
 SELECT count(*) AS count FROM github_apps WHERE vault_key_id <> ALL($1::text[]);
@@ -1591,7 +1591,8 @@ INSERT INTO server_secrets (name, value, vault_key_id) VALUES ($1, $2, $3) ON CO
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- insert_github_answer
-INSERT INTO github_comments (key, place_id, answer_of, tool) VALUES ($1, $2, $3, $4) ON CONFLICT (key) DO NOTHING;
+    INSERT INTO github_comments AS c (key, place_id, answer_of, tool) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (key) DO UPDATE SET attempts = c.attempts + 1;
 
 -- insert_github_app
     INSERT INTO github_apps AS a (uid, team_id, credential_id, host, app_id, slug, client_id, vault_key_id, sealed_secrets)
