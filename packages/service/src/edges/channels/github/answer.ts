@@ -87,7 +87,9 @@ export async function answerOnGithub(
     const { used, tried } = await countAnswers(db, { runId: session.runId, tool, key });
     if (used >= most) return conflict(`The run has used ${tool} ${used} times, as often as its environment allows.`);
     if (tried >= maxTried)
-      return conflict(`The run has tried to write on GitHub ${tried} times, as often as a run may. It may not try again.`);
+      return conflict(
+        `The run has tried to write on GitHub ${tried} times, as often as a run may. It may not try again.`,
+      );
     const target = await targetOf(deps, session, request.input.pull_request);
     return 'place' in target ? await writeOnce(deps, session, { request, target, key }) : target;
   });

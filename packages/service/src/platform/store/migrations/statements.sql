@@ -510,11 +510,19 @@ SELECT count(*) AS count FROM sign_on_identities WHERE vault_key_id <> ALL($1::t
 -- count_starts_of_pull_requests
     SELECT automation_uid, pull_request_url AS url, pull_request_head AS head, count(*)::integer AS count
     FROM starts JOIN unnest($1::text[], $2::text[]) AS asked (uid, url) ON automation_uid = asked.uid AND pull_request_url = asked.url
-    WHERE outcome IN ('started', 'waiting') GROUP BY automation_uid, pull_request_url, pull_request_head;
+    WHERE outcome = 'started' OR (outcome = 'waiting' AND ($3::uuid IS NULL OR id < $3)) GROUP BY automation_uid, pull_request_url, pull_request_head;
 
 -- count_starts_of_task
     SELECT automation_uid, count(*)::integer AS count FROM starts
     WHERE task_move->>'factory_task_uid' = $1 AND automation_uid = ANY ($2::text[]) AND id > (lpad(to_hex((extract(epoch FROM now() - interval '1 hour') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid GROUP BY automation_uid;
+
+-- count_starts_since_person
+    SELECT s.automation_uid, s.about_pull_request AS url, count(*)::integer AS count
+    FROM unnest($1::uuid[], $2::text[], $3::text[]) AS asked (team_id, uid, url)
+    JOIN starts s ON s.automation_uid = asked.uid AND s.about_pull_request = asked.url
+    WHERE s.outcome IN ('started', 'waiting') AND NOT EXISTS (SELECT FROM pull_request_events e
+      WHERE e.team_id = asked.team_id AND e.url = asked.url AND e.frees_starts AND e.occurred_at > s.fired_at)
+    GROUP BY s.automation_uid, s.about_pull_request;
 
 -- count_stored_secrets_of_other_keys
 SELECT count(*) AS count FROM stored_secrets WHERE vault_key_id <> ALL($1::text[]);
@@ -1166,6 +1174,10 @@ SELECT user_uid FROM github_people WHERE app_uid = $1 AND github_id = $2;
 
 -- find_pull_request_opened_for_run
     SELECT is_opened FROM artifacts WHERE run_id = $1 AND artifact_type = 'PULL_REQUEST' AND canonical_url = $2 AND is_opened LIMIT 1;
+
+-- find_push_of_commit
+    SELECT EXISTS (SELECT FROM pushed_branches p JOIN runs r ON r.id = p.run_id
+      WHERE p.to_id = $2 AND p.result IN ('sent', 'unknown', 'pushed') AND r.team_id = $1) AS is_pushed;
 
 -- find_queued_execution
 SELECT FROM executions WHERE is_queued AND available_at <= clock_timestamp() AND NOT waits_for_place LIMIT 1;
@@ -1873,13 +1885,13 @@ INSERT INTO notify_rules (team_id, schedule_id, automation_uid, rules) VALUES ($
     JOIN unnest($3::bytea[]) WITH ORDINALITY AS c(content, n) ON c.n = a.n
     ), start AS (
       INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous,
-        undecided, task_move, pull_request_url, pull_request_head)
+        undecided, task_move, pull_request_url, pull_request_head, pull_request_max_starts, about_pull_request)
       SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
         coalesce(i.cancels_previous, false), coalesce(i.undecided, false), i.task_move, i.pull_request_url,
-        i.pull_request_head
+        i.pull_request_head, i.pull_request_max_starts, i.about_pull_request
       FROM jsonb_to_recordset($4::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
         delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean,
-        task_move jsonb, pull_request_url text, pull_request_head text)
+        task_move jsonb, pull_request_url text, pull_request_head text, pull_request_max_starts integer, about_pull_request text)
     ), 
     webhook_delivery AS (
       INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, identity, identity_hash, replay_of, runs, outcomes,
@@ -1957,13 +1969,13 @@ INSERT INTO run_secrets (id, run_id, name, kind, vault_key_id, sealed_value) VAL
 
 -- insert_starts_of_task_move
       INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous,
-        undecided, task_move, pull_request_url, pull_request_head)
+        undecided, task_move, pull_request_url, pull_request_head, pull_request_max_starts, about_pull_request)
       SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
         coalesce(i.cancels_previous, false), coalesce(i.undecided, false), i.task_move, i.pull_request_url,
-        i.pull_request_head
+        i.pull_request_head, i.pull_request_max_starts, i.about_pull_request
       FROM jsonb_to_recordset($1::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
         delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean,
-        task_move jsonb, pull_request_url text, pull_request_head text);
+        task_move jsonb, pull_request_url text, pull_request_head text, pull_request_max_starts integer, about_pull_request text);
 
 -- insert_task_of_factory
     INSERT INTO factory_tasks (uid, factory_uid, team_id, conversation_id, run_id, title, description, stage)
@@ -2287,7 +2299,8 @@ SELECT r.id, r.closed_at::text AS "endedAt" FROM runs r WHERE r.has_detail = $4 
     ORDER BY r.closed_at, r.id LIMIT 100 FOR UPDATE OF r SKIP LOCKED;
 
 -- lock_oldest_waiting_start
-    SELECT id, schedule_id, webhook_uid, delivery_id, task_move, undecided FROM starts s
+    SELECT id, schedule_id, webhook_uid, delivery_id, task_move, undecided, pull_request_url, pull_request_head, pull_request_max_starts
+    FROM starts s
     WHERE outcome = 'waiting' AND coalesce(s.automation_uid, s.schedule_id::text) = $1 AND lane IS NOT DISTINCT FROM $2 ORDER BY id LIMIT 1 FOR UPDATE;
 
 -- lock_overlaps_of_automations
@@ -5317,13 +5330,13 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
       RETURNING s.id, s.enabled
     ), start AS (
       INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous,
-        undecided, task_move, pull_request_url, pull_request_head)
+        undecided, task_move, pull_request_url, pull_request_head, pull_request_max_starts, about_pull_request)
       SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
         coalesce(i.cancels_previous, false), coalesce(i.undecided, false), i.task_move, i.pull_request_url,
-        i.pull_request_head
+        i.pull_request_head, i.pull_request_max_starts, i.about_pull_request
       FROM jsonb_to_recordset($2::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
         delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean,
-        task_move jsonb, pull_request_url text, pull_request_head text)
+        task_move jsonb, pull_request_url text, pull_request_head text, pull_request_max_starts integer, about_pull_request text)
     )
     SELECT id, enabled FROM moved;
 
@@ -5344,7 +5357,8 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
 
 -- record_pull_request_event
     WITH event AS (
-      INSERT INTO pull_request_events (team_id, url, guid, kind, is_person, login, check_suite) VALUES ($1, $2, $3, $4, $5, $6, $8)
+      INSERT INTO pull_request_events (team_id, url, guid, kind, is_person, login, check_suite, frees_starts)
+      VALUES ($1, $2, $3, $4, $5, $6, $8, $9)
       ON CONFLICT (team_id, guid) DO NOTHING RETURNING kind
     ), pull AS (
       INSERT INTO pull_requests AS p (team_id, url, state, author_login, opened_at, merged_at, closed_at, changed_at, additions, deletions,
