@@ -22,7 +22,7 @@ let runId: string;
 let minutes = 0;
 
 /** Sends an event about the pull request, a minute after the last one. */
-async function send(name: string, action: string, members: object = {}, sender: object = person) {
+async function send(name: string, action: string, members: object = {}, sender: object = person, review = {}) {
   minutes += 1;
   const example = recorded.find((each) => each.name === name)?.examples.find((each) => each.action === action);
   const payload = structuredClone(example ?? {}) as Record<string, Record<string, unknown>>;
@@ -35,7 +35,7 @@ async function send(name: string, action: string, members: object = {}, sender: 
     head: { ref: 'fix', sha: headSha, repo: { id: 1 } },
     ...members,
   });
-  if (payload.review) Object.assign(payload.review, { state: 'changes_requested', user: sender });
+  if (payload.review) Object.assign(payload.review, { state: 'changes_requested', user: sender }, review);
   if (payload.check_suite) {
     const head = { ref: 'fix', sha: headSha, repo: { id: 1 } };
     const suite = { head_sha: headSha, updated_at: at, pull_requests: [{ number: 7, head }] };
@@ -142,6 +142,26 @@ test('the run shows who did what, and subscribers get each change once', async (
   });
   expect(rows.at(-1)?.data.pull_request).toMatchObject({ change: 'checks_completed', conclusion: 'success' });
   expect(rows).toHaveLength((await events()).length);
+});
+
+test('of each reviewer the newest decision counts, and a dismissed one does not', async () => {
+  const reviews = async () => {
+    const { artifacts } = (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+    const data = artifacts?.flatMap((each) => (each.artifact_type === 'PULL_REQUEST' ? [each.data] : []))[0];
+    return data?.activity?.reviews.map(({ login, decision }) => `${login} ${decision}`);
+  };
+  const second = github.account('second');
+  const review = (id: number, state: string, by: object, action = 'submitted') =>
+    send('pull_request_review', action, {}, by, { id, state });
+  await review(51, 'approved', second);
+  await review(52, 'changes_requested', second);
+  await review(53, 'commented', second);
+  expect(await reviews()).toEqual(['second changes_requested', 'reviewer changes_requested']);
+  // Somebody else dismisses it. The earlier approval of the reviewer does not count again.
+  await review(52, 'dismissed', person, 'dismissed');
+  expect(await reviews()).toEqual(['reviewer changes_requested']);
+  await review(54, 'approved', second);
+  expect(await reviews()).toEqual(['second approved', 'reviewer changes_requested']);
 });
 
 test('failed checks and a review with wishes start an automation for a pull request of a run, at most max_starts times', async () => {

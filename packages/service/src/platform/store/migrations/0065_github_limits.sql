@@ -1,10 +1,13 @@
--- Limits of what runs cause on GitHub.
+-- Limits of what runs cause on GitHub, and dismissed reviews.
 
 -- How often a run has asked its tools to write this. The limit of attempts counts them.
 ALTER TABLE github_comments ADD COLUMN attempts integer NOT NULL DEFAULT 1;
 
 -- True: a person caused the event, and no run has pushed its commit. Automations may again start runs for the pull request.
-ALTER TABLE pull_request_events ADD COLUMN frees_starts boolean NOT NULL DEFAULT false;
+ALTER TABLE pull_request_events
+  ADD COLUMN frees_starts boolean NOT NULL DEFAULT false,
+  -- GitHub's id of the review that was submitted, or, of pr_action, dismissed. NULL: another event.
+  ADD COLUMN review_id bigint;
 CREATE INDEX pushed_branches_to ON pushed_branches (to_id);
 
 ALTER TABLE starts

@@ -2831,9 +2831,11 @@ UPDATE schedules SET enabled = false, next_run_at = NULL, last_spawn_error = $2 
         SELECT e.kind, count(*) FROM pull_request_events e WHERE e.team_id = p.team_id AND e.url = p.url AND e.is_person GROUP BY e.kind) k) AS counts,
       (SELECT coalesce(jsonb_agg(jsonb_build_object('login', l.login, 'is_person', l.is_person, 'decision', substr(l.kind, 8),
           'decided_at', to_char((l.occurred_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY l.occurred_at DESC), '[]') FROM (
-        SELECT * FROM (SELECT DISTINCT ON (e.login) e.login, e.is_person, e.kind, e.occurred_at FROM pull_request_events e
+        SELECT * FROM (SELECT DISTINCT ON (e.login) e.login, e.is_person, e.kind, e.occurred_at, e.review_id FROM pull_request_events e
           WHERE e.team_id = p.team_id AND e.url = p.url AND e.kind IN ('review_approved', 'review_changes_requested')
-          ORDER BY e.login, e.occurred_at DESC) n ORDER BY n.occurred_at DESC LIMIT 20) l) AS reviews,
+          ORDER BY e.login, e.occurred_at DESC) n
+        WHERE NOT EXISTS (SELECT FROM pull_request_events e
+          WHERE e.team_id = p.team_id AND e.url = p.url AND e.kind = 'pr_action' AND e.review_id = n.review_id) ORDER BY n.occurred_at DESC LIMIT 20) l) AS reviews,
       (SELECT coalesce(jsonb_agg(jsonb_build_object('app', l.suite->'app', 'conclusion', l.suite->'conclusion', 'completed_at',
           to_char(((l.suite->>'completed_at')::timestamptz) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY l.suite->>'completed_at' DESC), '[]') FROM (
         SELECT * FROM (SELECT DISTINCT ON (e.check_suite->'id') e.check_suite AS suite FROM pull_request_events e
@@ -5357,8 +5359,8 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
 
 -- record_pull_request_event
     WITH event AS (
-      INSERT INTO pull_request_events (team_id, url, guid, kind, is_person, login, check_suite, frees_starts)
-      VALUES ($1, $2, $3, $4, $5, $6, $8, $9)
+      INSERT INTO pull_request_events (team_id, url, guid, kind, is_person, login, check_suite, frees_starts, review_id)
+      VALUES ($1, $2, $3, $4, $5, $6, $8, $9, $10)
       ON CONFLICT (team_id, guid) DO NOTHING RETURNING kind
     ), pull AS (
       INSERT INTO pull_requests AS p (team_id, url, state, author_login, opened_at, merged_at, closed_at, changed_at, additions, deletions,
