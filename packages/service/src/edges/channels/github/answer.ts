@@ -17,6 +17,7 @@ import { canonicalUrl } from '../../../runs/files/artifacts/external-reference.t
 import { hasOpened } from '../../../runs/files/artifacts/pull-requests.ts';
 import type { OpenedPullRequest } from '../../../runs/repositories/pull-requests/open.ts';
 import { readGithubTools } from '../../../runs/runs/github-tools.ts';
+import { recordAction } from '../../../team/access/audit/record.ts';
 import { mayStartRuns } from '../../../team/access/may-start-runs.ts';
 import type { GithubAnswer, GithubAppKey, GithubHost, GithubRequest } from '../../../team/code-hosts/github-api.ts';
 import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
@@ -199,8 +200,18 @@ async function writeOnce(deps: AnswerDeps, session: RunSession, { request, targe
     const url = pageOf(answer.body, target);
     await db.transaction(async (tx) => {
       if (!(await settleComment(tx, leased, { requestId: null, url }))) return;
-      const { executionId } = session;
+      const { executionId, teamId, executor: creator } = session;
       await appendTimelineEvent(tx, { runId, executionId, type: 'github_answered', payload: { tool, url } });
+      // The limits of the tools bound these entries.
+      await recordAction(
+        tx,
+        { teamId, creator, keyId: null, from: null },
+        {
+          action: `github.${tool}`,
+          subject: { type: 'github_place', uid: url, name: `${place.repository}#${place.number}` },
+          after: { run_id: runId },
+        },
+      );
     });
     return written(url, true);
   } catch (error) {

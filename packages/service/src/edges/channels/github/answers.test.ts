@@ -103,6 +103,18 @@ test('a run comments, reviews, labels, asks for reviewers and resolves a thread,
   expect(steps.map(({ payload }) => payload.tool)).toEqual(Object.keys(all));
   expect(steps[0]?.payload.url).toBe(comment.body.url);
   expect(comment.body.url).toMatch(/#issuecomment-\d+$/);
+  const audit = await service.request<{ entries: object[] }>('GET', '/audit-log?action=github.comment');
+  const [of] = await db.query<{ executor_uid: string }>('SELECT executor_uid FROM runs WHERE id = $1', [run.runId]);
+  expect(audit.body.entries).toMatchObject([
+    {
+      actor: { uid: of?.executor_uid },
+      action: 'github.comment',
+      subject: { type: 'github_place', uid: comment.body.url, name: `acme/site#${pull.number}` },
+      after: { run_id: run.runId },
+    },
+  ]);
+  const recorded = await db.query(`SELECT FROM audit_entries WHERE subject_type = 'github_place'`);
+  expect(recorded).toHaveLength(steps.length);
 });
 
 test('the same request writes nothing twice, also after a lost answer and a kill, and limits count what was written', async () => {
