@@ -18,13 +18,18 @@ import styles from './facts.module.css';
  */
 const againMs = 3_000;
 const lateMs = 60_000;
+/** Milliseconds between two reads if a person views the changes while the agent works, because the agent then sends its files. */
+const liveMs = 5_000;
 
 /** Returns the command that applies a patch. The agent chooses the names of files, so an unusual name is not part of the command. */
 export const applyCommand = (fileName: string): string =>
   `git apply --index ${/^\w[\w.-]*$/.test(fileName) ? fileName : 'DOWNLOADED.patch'}`;
 
-/** Lists the files that the last turn left for a person who continues the work of the run, and shows how to apply its patches. */
-export function Workspace({ run }: { run: RunItem }) {
+/**
+ * Lists the files that the last turn left for a person who continues the work of the run, and shows how to apply its patches. `isViewed`:
+ * the person views the changes.
+ */
+export function Workspace({ run, isViewed = false }: { run: RunItem; isViewed?: boolean }) {
   const client = useClient();
   const params = { runId: run.run_id };
   const end = run.finished_at ?? run.updated_at;
@@ -35,7 +40,9 @@ export function Workspace({ run }: { run: RunItem }) {
     refetchInterval: ({ state }) =>
       isTerminal(run.state) && (state.data ?? []).length === 0 && Date.now() - Date.parse(end) < lateMs
         ? againMs
-        : slowMs,
+        : isViewed && !isTerminal(run.state)
+          ? liveMs
+          : slowMs,
   });
   const { error: failure, attempt } = useAttempts();
   if (data === undefined && !error) return null;
