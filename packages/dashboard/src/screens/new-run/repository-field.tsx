@@ -55,7 +55,7 @@ export function RepositoryField({
             autoComplete="off"
             spellCheck={false}
             maxLength={500}
-            placeholder={`${codeHost === undefined ? '' : `https://${codeHost}/`}owner/name, or owner/name@branch`}
+            placeholder="owner/name@branch, or an address"
             value={text}
             onChange={({ target }) => setText(target.value)}
           />

@@ -10,6 +10,7 @@ import { CommandBlock } from '../../parts/copy.tsx';
 import { sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { useNow } from '../../parts/time.tsx';
 import styles from './facts.module.css';
 
 /**
@@ -45,6 +46,7 @@ export function Workspace({ run, isViewed = false }: { run: RunItem; isViewed?: 
           : slowMs,
   });
   const { error: failure, attempt } = useAttempts();
+  const isLate = useNow() - Date.parse(end) > lateMs;
   if (data === undefined && !error) return null;
   if (data?.length === 0 && !isTerminal(run.state)) return null;
   // The addresses are valid for 15 minutes, so read a new one for each download.
@@ -63,7 +65,11 @@ export function Workspace({ run, isViewed = false }: { run: RunItem; isViewed?: 
       </h2>
       <Problem error={error ?? failure} />
       {data?.length === 0 && (
-        <P tone="dim">None stored: the workspace has no files or changes, and the agent handed off no file.</P>
+        <P tone="dim">
+          {isLate
+            ? 'None stored: the workspace has no files or changes, and the agent handed off no file.'
+            : 'None yet: the sandbox sends its files a moment after the end.'}
+        </P>
       )}
       {data && data.length > 0 && (
         <ul className={styles.files}>

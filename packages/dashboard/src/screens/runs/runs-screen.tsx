@@ -59,7 +59,7 @@ export function RunsScreen() {
   if (filters.length === 0 && isEmpty && !runs.isStale)
     return (
       <Page title="Runs" status={<Live status={status} />}>
-        <Suspense>
+        <Suspense fallback={<SkeletonRows />}>
           <Onboarding />
         </Suspense>
       </Page>

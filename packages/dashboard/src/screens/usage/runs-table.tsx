@@ -78,6 +78,7 @@ export function RunsTable({
       </Row>
       <Table
         bare
+        stacked
         aria-label={order === 'cost' ? 'Most expensive runs' : 'Longest runs'}
         columns={[
           { name: 'Run' },
