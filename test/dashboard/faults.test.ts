@@ -167,7 +167,7 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     expect(page.url()).toBe(`${service.baseUrl}/runs/${run}?tab=files#part-2`);
   });
 
-  test('a failed run opens at its reason, which it says once, with the output of all setup steps', async () => {
+  test('a failed run shows its reason, also if it fails while it is watched, says it once, with the output of all setup steps', async () => {
     const agent = await startAgent(service, { title: 'Fails at last' });
     const step = { step_id: 'one', kind: 'setup_command', name: 'npm ci' };
     await agent.happen('setup_step_started', step);
@@ -183,7 +183,7 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     await expect.poll(() => scroll.evaluate(({ scrollTop }) => scrollTop)).toBeGreaterThan(0);
     await agent.send('/finish-task', { turn: 1, success: false, summary: error.message, error });
     await page.locator('[data-part=why]').waitFor();
-    await expect.poll(() => scroll.evaluate(({ scrollTop }) => scrollTop), 'also if it is watched').toBe(0);
+    await expect.poll(() => scroll.evaluate(({ scrollTop }) => scrollTop)).toBe(0);
     await page.reload();
     const reason = page.locator('#main > div').getByText(error.message);
     await reason.first().waitFor();
