@@ -167,7 +167,7 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     expect(page.url()).toBe(`${service.baseUrl}/runs/${run}?tab=files#part-2`);
   });
 
-  test('a failed run shows its reason, also if it fails while it is watched, says it once, with the output of all setup steps', async () => {
+  test('a failed run shows its reason, also if it fails while it is watched, and says it once, with the output of all setup steps', async () => {
     const agent = await startAgent(service, { title: 'Fails at last' });
     const step = { step_id: 'one', kind: 'setup_command', name: 'npm ci' };
     await agent.happen('setup_step_started', step);
