@@ -126,5 +126,18 @@ describe.skipIf(noBrowser)(`results on the page of a run${noBrowser ? ` (skipped
     if (folder) await page.screenshot({ path: path.join(folder, 'compare.png'), fullPage: true });
     await page.getByLabel('Remove The original').first().click();
     await expect.poll(() => table.getByRole('columnheader').count()).toBe(3);
+
+    // The address of the page is a link, and a rerun is compared with its original.
+    const rerunId = (await service.request<{ run_id: string }>('POST', `/agent/runs/${runId}/rerun`)).body.run_id;
+    await page.goto(`${service.baseUrl}/runs/${rerunId}`);
+    await page.getByRole('button', { name: 'More' }).first().click();
+    await page.getByRole('menuitem', { name: 'Compare…' }).click();
+    await expect.poll(() => table.getByRole('columnheader').count()).toBe(3);
+    await page.reload();
+    await expect.poll(() => table.getByRole('columnheader').count()).toBe(3);
+    await page.goto(`${service.baseUrl}/runs`);
+    for (const index of [1, 2]) await page.getByRole('checkbox').nth(index).check();
+    await page.getByRole('toolbar').getByRole('link', { name: 'Compare' }).click();
+    await expect.poll(() => table.getByRole('columnheader').count()).toBe(3);
   });
 });
