@@ -7,6 +7,7 @@ import type { ArtifactRequest } from './artifacts/report.ts';
 import type { RunChecks } from './checks/run-checks.ts';
 import type { NetworkAccess } from './egress/forwarder.ts';
 import type { AnswerOnGithub } from './github-answers/answer.ts';
+import { githubToolsOf } from './github-answers/tools-of-task.ts';
 import type { GrantedSecrets } from './granted-secrets/granted-secrets.ts';
 import { changesReporter } from './handoff/changes-reporter.ts';
 import { handoffFiles } from './handoff/handoff-files.ts';
@@ -111,10 +112,7 @@ export async function openRunParts(options: RunPartsOptions) {
   /** The result of the run. Undefined until the task has arrived, and if the run returns none. */
   let result: RunResult | undefined;
   const openResult = async (task: AgentTask): Promise<RunResult | undefined> => {
-    ownTools = [
-      ...(returnsResult(task) ? ['submit_result'] : []),
-      ...Object.keys(task.environment?.config.github_tools ?? {}),
-    ];
+    ownTools = [...(returnsResult(task) ? ['submit_result'] : []), ...githubToolsOf(task)];
     if (result !== undefined || !returnsResult(task)) return result;
     const { runResult } = await import('./results/run-result.ts');
     result = runResult({
