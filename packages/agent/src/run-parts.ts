@@ -154,7 +154,12 @@ export async function openRunParts(options: RunPartsOptions) {
   /** `NAME=value` of `env` that marks every process of the run. */
   const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
 
-  const changes = changesReporter({ client, workspace, ownFolders, env, signal: reporting.signal });
+  const changes = changesReporter({
+    ...{ client, workspace, ownFolders, env },
+    // The checks of a run store snapshots themselves, and another snapshot would replace theirs.
+    sendFiles: async () => (checks === undefined ? await saver.showFiles(position.turn) : undefined),
+    signal: reporting.signal,
+  });
   const saver = deferredSaver({
     client,
     workspace,
