@@ -1,6 +1,6 @@
 /** Counts what the state changes of a run write, so that it does not rise unnoticed (docs/decisions/run-list.md). */
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, test } from 'vitest';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { applyAgentEvents } from '../harness-support/events/apply-agent-events.ts';
 import { endSandbox } from './reconcile/sandbox-end.ts';
@@ -77,33 +77,6 @@ async function wholeRun(connectionId: string): Promise<void> {
   await succeed(deps.db, { ...target, args: { idle_seconds: 0, stop_seconds: 10 } });
   await endSandbox(deps, executionId, { kind: 'exited', message: 'The agent has exited.', exitCode: 0 });
 }
-
-test('creates on a new installation read no table whole, even before PostgreSQL has statistics', async ({ skip }) => {
-  const { db } = t.deps;
-  const [server] = await db.query<{ version: number }>("SELECT current_setting('server_version_num')::int AS version");
-  if (server === undefined || server.version < 180_000)
-    skip('older servers cannot forget the statistics of an empty table');
-  const count = async () => {
-    const [row] = await db.query<{ read: number; written: number }>(
-      `SELECT sum(seq_tup_read)::int AS read, sum(n_tup_ins) FILTER (WHERE relname = 'runs')::int AS written
-       FROM pg_stat_user_tables WHERE relname = ANY ($1)`,
-      [tables],
-    );
-    return row ?? { read: 0, written: 0 };
-  };
-  const { written } = await count();
-  /** Creates runs. Returns the rows that scans of whole tables have read, once PostgreSQL has counted `all` new runs. */
-  const create = async (runs: number, all: number) => {
-    await Promise.all(Array.from({ length: runs }, () => t.newRun()));
-    return await vi.waitFor(async () => {
-      const counted = await count();
-      expect(counted.written - written).toBe(all);
-      return counted.read;
-    }, 60_000);
-  };
-  const before = await create(20, 20);
-  expect((await create(200, 220)) - before).toBeLessThan(100);
-});
 
 test('the state changes of a run write at most 9 KB of log and 40 index entries', async ({ skip }) => {
   const [server] = await t.deps.db.query<{ version: number }>(
