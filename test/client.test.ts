@@ -2,16 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ApiError, type Client, ConnectionError, createClient, EventsGoneError } from '@runyard/client';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { startTestService, type TestService } from '../packages/service/test/service.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { openTestService } from '../packages/service/test/service.ts';
 
-let service: TestService;
-let client: Client;
-beforeAll(async () => {
-  service = await startTestService();
-  client = createClient({ baseUrl: service.baseUrl, apiKey: service.key, userAgent: 'runyard-cli/test' });
-});
-afterAll(() => service.close());
+const service = await openTestService();
+const client: Client = createClient({ baseUrl: service.baseUrl, apiKey: service.key, userAgent: 'runyard-cli/test' });
 
 describe('the client', () => {
   test('creates, reads, lists and cancels runs', async () => {

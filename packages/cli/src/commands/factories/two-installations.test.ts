@@ -1,19 +1,18 @@
 /** Executes the commands of docs/factory-files.md: an empty installation, one apply, staging, production and a rollback. */
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Environment } from '@runyard/contract/environments/environments';
 import type { Factory } from '@runyard/contract/factories/factories';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { openTestService } from '../../../../service/test/service.ts';
 
 const root = path.resolve(import.meta.dirname, '../../../../..');
 const page = readFileSync(path.join(root, 'docs/factory-files.md'), 'utf8');
 const service = await openTestService();
-const folder = mkdtempSync(path.join(tmpdir(), 'runyard-two-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder();
 
 /** Writes a file below the folder. */
 function write(file: string, content: string): void {

@@ -2,13 +2,13 @@
  * Tests attacks: texts of one person try to use another person's credential at a code host. The code host of the test records the
  * credential of each request.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
+import { closeAtEnd, newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { newPerson, type Person, teamUidOf } from '../../../../test/people.ts';
 import { runGit } from '../../../../test/run-git.ts';
 import { openTestService } from '../../../../test/service.ts';
@@ -18,15 +18,14 @@ import { resumeLost } from '../../../runs/executions/transitions/relaunch.ts';
 import { sendFollowup } from '../../../runs/runs/follow-ups/send.ts';
 import { gatewayPathOf } from '../../../team/environments/git-path.ts';
 
-const host = await startFakeGitHost({
-  accepts: (repository, password = '') => repository !== 'hidden/site' || ['of-hidden', 'of-reader'].includes(password),
-});
-const folder = await mkdtemp(path.join(tmpdir(), 'withheld-credentials-'));
+const host = closeAtEnd(
+  await startFakeGitHost({
+    accepts: (repository, password = '') =>
+      repository !== 'hidden/site' || ['of-hidden', 'of-reader'].includes(password),
+  }),
+);
+const folder = newFolder();
 const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
-afterAll(async () => {
-  await host.close();
-  await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
-});
 const { db } = service.deps;
 await db.query('UPDATE teams SET max_concurrent_executions = 10000');
 const team = await teamUidOf(service);

@@ -1,37 +1,29 @@
 /** Tests skills of runs, from the request to the task that the agent gets. */
 import { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
-import { startTestService, type TestService } from '../../../../test/service.ts';
+import { describe, expect, test } from 'vitest';
+import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { openTestService } from '../../../../test/service.ts';
 
 const skill = (name: string, body = `Do ${name}.`) => `---\nname: ${name}\ndescription: About ${name}.\n---\n${body}\n`;
 const path = (name: string) => `skills/${name}/SKILL.md`;
-
-let host: FakeGitHost;
-let service: TestService;
-let commit: string;
-let environmentUid: string;
-beforeAll(async () => {
-  host = await startFakeGitHost({ accepts: (name, password) => name !== 'acme/private' || password === 'right' });
-  service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
-  commit = await host.commit('acme', 'site', {
-    [path('review')]: skill('review', '```sh\necho reviewed\n```'),
-    'skills/review/scripts/run.sh': 'echo run\n',
-    [path('test')]: skill('test'),
-    [path('broken')]: '---js\n---',
-    'SKILL.md': skill('at-the-top'),
-  });
-  await host.commit('other', 'same', { [path('test')]: skill('test') });
-  await host.commit('acme', 'private', { [path('secret')]: skill('secret', 'Private text.') });
-  const config = { name: 'E', github_repos: [{ owner: 'acme', repo: 'site' }] };
-  environmentUid = (await service.request<{ uid: string }>('POST', '/agent/environments', { body: { config } })).body
-    .uid;
+const host = closeAtEnd(
+  await startFakeGitHost({ accepts: (name, password) => name !== 'acme/private' || password === 'right' }),
+);
+const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
+const commit = await host.commit('acme', 'site', {
+  [path('review')]: skill('review', '```sh\necho reviewed\n```'),
+  'skills/review/scripts/run.sh': 'echo run\n',
+  [path('test')]: skill('test'),
+  [path('broken')]: '---js\n---',
+  'SKILL.md': skill('at-the-top'),
 });
-afterAll(async () => {
-  await service.close();
-  await host.close();
-});
+await host.commit('other', 'same', { [path('test')]: skill('test') });
+await host.commit('acme', 'private', { [path('secret')]: skill('secret', 'Private text.') });
+const config = { name: 'E', github_repos: [{ owner: 'acme', repo: 'site' }] };
+const environmentUid = (await service.request<{ uid: string }>('POST', '/agent/environments', { body: { config } }))
+  .body.uid;
 
 const read = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
 const resolve = (runToken: string) =>

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { testChildRuns } from '../../../../test/child-runs.ts';
 import { testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';
@@ -29,8 +30,7 @@ await writeFile(
     classifier: { url: `http://127.0.0.1:${(classifier.address() as AddressInfo).port}/`, timeout_seconds: 1 },
   }),
 );
-const host = await startFakeGitHost();
-afterAll(() => host.close());
+const host = closeAtEnd(await startFakeGitHost());
 const env = { RUNYARD_CONTENT_POLICY_FILE: file, RUNYARD_CODE_HOST_URL: host.template };
 const service = await openTestService({ env });
 const { orchestrator, begin, startChild } = testChildRuns(service);

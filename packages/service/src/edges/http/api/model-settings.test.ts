@@ -1,7 +1,8 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { ListModelsResponse, TeamModelSettings } from '@runyard/contract/team/models';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { beginOutage } from '../../../team/models/outages.ts';
@@ -9,8 +10,7 @@ import { forgetModelChoices } from '../../../team/models/team-models.ts';
 import { fireDueSchedules } from '../../../triggers/starts/times/fire.ts';
 import { probeOutages } from '../../gateway/domain.ts';
 
-const fake = await startFakeModels();
-afterAll(() => fake.close());
+const fake = closeAtEnd(await startFakeModels());
 const service = await openTestService({ env: fake.env });
 const { db } = service.deps;
 beforeEach(async () => {

@@ -8,7 +8,7 @@ import { sign as signAsGithub } from '@octokit/webhooks-methods';
 import type { Factory } from '@runyard/contract/factories/factories';
 import type { ListWebhookDeliveriesResponse, Webhook } from '@runyard/contract/webhooks/webhooks';
 import Stripe from 'stripe';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { findTeamSecret } from '../../../team/stored-secrets/find-usable.ts';
 
@@ -20,12 +20,10 @@ const steps = [...page.matchAll(/^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?/
 );
 
 const outputs: string[] = [];
-beforeAll(async () => {
-  const script = `exec 2>&1\n${steps.map(({ command }) => `${command}\nprintf '\\036'`).join('\n')}`;
-  const env = { PATH: process.env.PATH ?? '', RUNYARD_BASE_URL: service.baseUrl, RUNYARD_API_KEY: service.key };
-  const { stdout } = await promisify(execFile)('bash', ['-c', script], { env });
-  outputs.push(...stdout.split('\x1e'));
-});
+const script = `exec 2>&1\n${steps.map(({ command }) => `${command}\nprintf '\\036'`).join('\n')}`;
+const env = { PATH: process.env.PATH ?? '', RUNYARD_BASE_URL: service.baseUrl, RUNYARD_API_KEY: service.key };
+const { stdout } = await promisify(execFile)('bash', ['-c', script], { env });
+outputs.push(...stdout.split('\x1e'));
 
 test('the commands print the output of the page', () => {
   expect(steps.length).toBeGreaterThan(5);

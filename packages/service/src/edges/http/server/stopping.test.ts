@@ -2,14 +2,14 @@
 
 import { routes } from '@runyard/contract/routes';
 import type { Route } from '@runyard/contract/wire/route';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { makeOwnThings } from '../../../../test/own-things.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { stalledRequests } from '../../../../test/stalled.ts';
 
-const models = await startFakeModels();
-afterAll(() => models.close());
+const models = closeAtEnd(await startFakeModels());
 const service = await openTestService({ env: models.env });
 const { stall } = stalledRequests(service);
 const { db } = service.deps;
