@@ -21,10 +21,7 @@ describe('the client', () => {
   test('calls operations without arguments and follows redirects', async () => {
     expect((await client.listModels()).default_model_id).toBe('runbook');
     const { runId, runToken } = await service.startExecution();
-    await service.request('POST', '/harness-support/events', {
-      key: runToken,
-      body: { events: [{ seq: 1, occurred_at: '2026-11-21T10:00:00Z', type: 'transcript', line: '{}' }] },
-    });
+    await service.report(runToken, [{ seq: 1, occurred_at: '2026-11-21T10:00:00Z', type: 'transcript', line: '{}' }]);
     const { location } = await client.getRunTranscript({ params: { runId } });
     expect(await (await fetch(location)).text()).toBe('{}\n');
   });

@@ -78,6 +78,13 @@ export interface TestService {
   newKey(options?: KeyOptions): Promise<string>;
   /** `path` is below `/api/v1`, or a whole URL. Redirects are not followed. */
   request<T = unknown>(method: string, path: string, options?: RequestOptions): Promise<TestAnswer<T>>;
+  /** Sends a request, and returns the body of the answer. Throws unless the status is 2xx. */
+  ok<T = unknown>(method: string, path: string, options?: RequestOptions): Promise<T>;
+  /**
+   * Reports events as the agent of the run token. Numbers the events from `firstSeq`, default 1, and adds a time. Members of an event
+   * replace these two.
+   */
+  report(runToken: string, events: readonly object[], firstSeq?: number): Promise<TestAnswer<{ acknowledged: number }>>;
   /** Sends a request. Throws unless the answer is a valid problem document with this status. */
   problem(status: number, method: string, path: string, options?: RequestOptions): Promise<Problem>;
   newRun(body?: Record<string, unknown>, key?: string): Promise<string>;
@@ -182,14 +189,14 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     return { ...answer, body: (isJson && text ? JSON.parse(text) : undefined) as T };
   };
 
-  const newRun = async (body: Record<string, unknown> = {}, key = adminKey) => {
-    const created = await request<{ run_id: string }>('POST', '/agent/runs', {
-      key,
-      body: { prompt: 'Do it', ...body },
-    });
-    if (created.status !== 200) throw new Error(created.text);
-    return created.body.run_id;
+  const ok = async <T>(method: string, path: string, given?: RequestOptions): Promise<T> => {
+    const { status, text, body } = await request<T>(method, path, given);
+    if (status < 200 || status > 299) throw new Error(`${method} ${path} answered ${status}: ${text}`);
+    return body;
   };
+
+  const newRun = async (body: Record<string, unknown> = {}, key = adminKey) =>
+    (await ok<{ run_id: string }>('POST', '/agent/runs', { key, body: { prompt: 'Do it', ...body } })).run_id;
 
   const connection = { id: '' };
   const connectionId = async () => {
@@ -237,6 +244,12 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     logged,
     newKey,
     request,
+    ok,
+    report: (key, events, firstSeq = 1) => {
+      const occurred_at = '2026-01-02T03:04:05.000Z';
+      const numbered = events.map((event, index) => ({ seq: firstSeq + index, occurred_at, ...event }));
+      return request('POST', '/harness-support/events', { key, body: { events: numbered } });
+    },
     problem: async (status, method, path, given) => {
       const answer = await request(method, path, given);
       if (answer.status !== status)

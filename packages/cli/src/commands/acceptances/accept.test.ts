@@ -16,11 +16,8 @@ async function outputOf(command: (context: Context) => Promise<void>, { key }: P
   await command({ ...context, out: write, report: write });
   return printed.join('\n');
 }
-const send = async (method: string, at: string, { key }: Person, body: object) => {
-  const answer = await service.request<{ uid: string; id: string }>(method, at, { key, body });
-  expect(answer.status, answer.text).toBeLessThan(300);
-  return answer.body;
-};
+const send = async (method: string, at: string, { key }: Person, body: object) =>
+  await service.ok<{ uid: string; id: string }>(method, at, { key, body });
 const commands = (...setup_commands: string[]) => ({ config: { name: 'E', setup_commands } });
 
 const service = await openTestService();
@@ -76,8 +73,7 @@ test('schedules update sends only what changed, says who waits, and takes a sche
     agent_config: { secrets: [{ name: 'MINE' }] },
   });
   const executor = async () =>
-    (await service.request<{ executor: { uid: string } }>('GET', `/agent/schedules/${id}`, { key: ada.key })).body
-      .executor.uid;
+    (await service.ok<{ executor: { uid: string } }>('GET', `/agent/schedules/${id}`, { key: ada.key })).executor.uid;
   const said = await outputOf((context) => runRow(schedules, context, 'update', id, '--model', 'runbook'), bob);
   expect(said).toContain(`schedule Weekly lacks MINE until A admin accepts revision 2 of schedule ${id}`);
   expect(await executor()).toBe(ada.uid);

@@ -45,8 +45,7 @@ async function connect(hello: object | null = {}): Promise<RawWorker> {
 }
 
 const applied = (worker: RawWorker) => receivedOf(worker, 'messages_applied').map(({ seq }) => seq);
-const stateOf = async (runId: string) =>
-  (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
+const stateOf = async (runId: string) => (await service.ok<{ state: string }>('GET', `/agent/runs/${runId}`)).state;
 
 /** Connects a worker and assigns a run to it. Returns functions that send the worker's messages about the run. */
 async function withAssignment() {

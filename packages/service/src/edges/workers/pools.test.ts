@@ -57,8 +57,7 @@ const allow = (name: string, uid: string, key: string, method = 'PUT') =>
 const keyUidOf = async (key: string) =>
   (await service.deps.db.query<{ id: string }>('SELECT id FROM api_keys WHERE last_four = $1', [key.slice(-4)]))[0]
     ?.id ?? '';
-const stateOf = async (runId: string) =>
-  (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
+const stateOf = async (runId: string) => (await service.ok<{ state: string }>('GET', `/agent/runs/${runId}`)).state;
 
 describe('a pool that belongs to a person', () => {
   test('refuses an agent key, which also gets no runs of the pool', async () => {

@@ -30,8 +30,7 @@ async function connect(key: string, name: string): Promise<RawWorker> {
   return worker;
 }
 
-const stateOf = async (runId: string) =>
-  (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
+const stateOf = async (runId: string) => (await service.ok<{ state: string }>('GET', `/agent/runs/${runId}`)).state;
 const connectionsOf = (name: string) =>
   service.deps.db.query('SELECT FROM worker_connections WHERE worker_id = $1', [name]);
 

@@ -19,11 +19,8 @@ const service = await openTestService();
 const process = closeAtEnd(await startTestProcess(service.deps));
 
 const ofWorker = { name: 'Rack 4', kind: 'worker' };
-const make = async (): Promise<CreateKeyResponse> => {
-  const made = await service.request<CreateKeyResponse>('POST', '/keys', { body: ofWorker });
-  expect(made.status, made.text).toBe(201);
-  return made.body;
-};
+const make = async (): Promise<CreateKeyResponse> =>
+  await service.ok<CreateKeyResponse>('POST', '/keys', { body: ofWorker });
 
 test('an owner or administrator without the key of the operator cannot create a worker key', async () => {
   for (const role of ['owner', 'admin'] as const) {

@@ -30,8 +30,7 @@ async function startRun(service: TestService) {
 }
 
 const artifactsOf = async (service: TestService, runId: string) =>
-  (await service.request<{ artifacts: { artifact_type: string; data: object }[] }>('GET', `/agent/runs/${runId}`)).body
-    .artifacts;
+  (await service.ok<{ artifacts: { artifact_type: string; data: object }[] }>('GET', `/agent/runs/${runId}`)).artifacts;
 
 describe.each([
   ['GitHub', gitHub],

@@ -30,11 +30,8 @@ const environment = async (name: string, repos: readonly string[], key = service
   });
   return createdEnvironment.body.uid;
 };
-const list = async (query = '', key = service.key) => {
-  const answer = await service.request('GET', `/agent${query}`, { key });
-  expect(answer.status, answer.text).toBe(200);
-  return ListAgentsResponse.parse(answer.body).agents;
-};
+const list = async (query = '', key = service.key) =>
+  ListAgentsResponse.parse(await service.ok('GET', `/agent${query}`, { key })).agents;
 const names = async (query = '', key = service.key) => (await list(query, key)).map(({ name }) => name);
 const variantsOf = async (query: string): Promise<AgentVariant[]> =>
   (await list(query)).flatMap((each) => each.variants);

@@ -145,10 +145,9 @@ const providers: Record<
 
 describe.each(Object.entries(providers))('a delivery as %s sends it', (name, { payload, sign }) => {
   test('starts one run even if the delivery is repeated, and no run if it is signed with another secret', async () => {
-    const [factory] = (await service.request<{ factories: Factory[] }>('GET', '/factory?search=Operations')).body
-      .factories;
+    const [factory] = (await service.ok<{ factories: Factory[] }>('GET', '/factory?search=Operations')).factories;
     const base = `/factory/${factory?.uid}/webhooks`;
-    const { webhooks } = (await service.request<{ webhooks: Webhook[] }>('GET', base)).body;
+    const { webhooks } = await service.ok<{ webhooks: Webhook[] }>('GET', base);
     const webhook = webhooks.find((each) => each.name === name);
     const secret = await findTeamSecret(db, vault, service.teamId, webhook?.secret_name ?? '');
     if (!webhook || secret === null || secret === 'unreadable') throw new Error(`the page makes no webhook ${name}`);
@@ -159,9 +158,7 @@ describe.each(Object.entries(providers))('a delivery as %s sends it', (name, { p
     expect(await send('the-secret-of-someone-else')).toBe(401);
     expect(await send(secret.value)).toBe(202);
     expect(await send(secret.value)).toBe(202);
-    const log = (
-      await service.request<ListWebhookDeliveriesResponse>('GET', `${base}/${webhook.uid}/deliveries?limit=3`)
-    ).body;
+    const log = await service.ok<ListWebhookDeliveriesResponse>('GET', `${base}/${webhook.uid}/deliveries?limit=3`);
     expect(log.deliveries.map(({ label, runs = [] }) => [label, runs.length])).toEqual([
       ['DUPLICATE', 0],
       ['ACCEPTED', 1],
