@@ -217,6 +217,44 @@ describeSystem('a check in a fresh sandbox', options, (system) => {
     });
   }, 240_000);
 
+  test('of a fork has the base commit and the changes of the fork, and not those of the forked conversation', {
+    tags: 'long',
+    timeout: 240_000,
+  }, async () => {
+    const changes: RunCheck = {
+      name: 'changes',
+      command: 'test -e src/fork && test ! -e src/original && git rev-parse HEAD > /dev/null && cat src/base',
+      fresh: true,
+    };
+    const original = await run('echo "echo 4" > src/sum; touch src/original', [trusted]);
+    expect(original.checks, original.message).toEqual(['trusted tests passed']);
+    await host?.commit('acme', 'sum', { 'src/base': 'the new base\n' });
+    const { conversation_id: conversation } = await system.call<{ conversation_id: string }>(
+      'GET',
+      `/agent/runs/${original.runId}`,
+    );
+    const { conversation_id: fork } = await system.call<{ conversation_id: string }>(
+      'POST',
+      `/agent/conversations/${conversation}/fork`,
+      {},
+    );
+    const { run_id: id } = await system.call<{ run_id: string }>('POST', '/agent/runs', {
+      prompt: '```sh\ntouch src/fork; echo true > test/sum.test\n```',
+      conversation_id: fork,
+      config: { environment_id: environment, checks: [changes, trusted] },
+    });
+    const wrong = await endOf(system, id);
+    expect(wrong, wrong.message).toMatchObject({
+      state: 'FAILED',
+      checks: ['changes passed', 'trusted tests failed'],
+      message: expect.stringContaining('sum is 5, not 4'),
+    });
+    const message = '```sh\ntest -e src/fork && echo "echo 4" > src/sum\n```';
+    await system.call('POST', `/agent/runs/${id}/followups`, { message });
+    await system.until(id, ({ state }) => state === 'SUCCEEDED');
+    expect((await endOf(system, id)).checks).toEqual([...wrong.checks, 'changes passed', 'trusted tests passed']);
+  });
+
   test('is bounded if its command prints a gigabyte, forks or never ends', {
     tags: 'long',
     timeout: 240_000,

@@ -43,6 +43,8 @@ export const longFiles: readonly string[] = [
   // Kill services while deliveries arrive and budgets are spent. `chaos.test.ts` kills services, and other tests count both.
   'test/webhook-crashes.test.ts',
   'test/budget-and-key-crashes.test.ts',
+  // Kills a service while a run changes its state. `inbox.test.ts` tests which notifications the changes make.
+  'test/inbox-crashes.test.ts',
   // Imports damaged files. `export-import.test.ts` imports whole ones, and the tests of `platform/store/transfer` damage parts.
   'test/failed-imports.test.ts',
   // Starts three services with different clocks and kills some. `fire.test.ts` fires times in two transactions at once.

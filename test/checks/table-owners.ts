@@ -121,7 +121,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   run_events: { owner: 'executions', readers: ['live', 'harness-support', 'runs'] },
   prepared_attachments: { owner: 'files' },
   personal_clones: { owner: 'executions' },
-  pull_request_events: { owner: 'files' },
+  pull_request_events: { owner: 'files', readers: ['history'] },
   pull_requests: { owner: 'files' },
   pushed_branches: { owner: 'repositories' },
   run_search: { owner: 'runs' },

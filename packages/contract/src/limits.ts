@@ -356,6 +356,8 @@ export const maxStartsOfTask = 20;
 
 /** Largest value of `own_pull_request.max_starts`. */
 export const maxStartsOfPullRequest = 20;
+/** Maximum number of runs that an automation starts for a pull request before a person does something there. */
+export const maxStartsWithoutPerson = 10;
 /** Maximum number of runners of a factory. */
 export const maxFactoryRunners = 50;
 /** Maximum number of repositories of a factory. */

@@ -31,6 +31,7 @@ import {
   maxListedTaskOutputs,
   maxListeners,
   maxStartsOfTask,
+  maxStartsWithoutPerson,
   maxTaskOutputs,
   maxTriggers,
   maxWebhookBytes,
@@ -81,6 +82,11 @@ export const factoryLimits: readonly Limit[] = [
     of: 'starts of an automation by the moves of one task in an hour',
     most: `${maxStartsOfTask}`,
     above: 'the start is skipped',
+  },
+  {
+    of: 'starts of an automation for one pull request since a person did something in it, if its trigger has no `own_pull_request`',
+    most: `${maxStartsWithoutPerson}`,
+    above: 'no run starts; the log of the webhook says why',
   },
   {
     of: 'automations that name one schedule of the team in `schedule_ids`',

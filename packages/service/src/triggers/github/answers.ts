@@ -8,11 +8,13 @@ import { type PlaceRow, readPlace, recordPlace } from './places.ts';
 
 const insert = defineStatement({
   name: 'insert_github_answer',
-  text: 'INSERT INTO github_comments (key, place_id, answer_of, tool) VALUES ($1, $2, $3, $4) ON CONFLICT (key) DO NOTHING',
+  text: `
+    INSERT INTO github_comments AS c (key, place_id, answer_of, tool) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (key) DO UPDATE SET attempts = c.attempts + 1`,
   row: {},
 });
 
-/** Records what a run wants to write. `key`: the same for the same request of the run. */
+/** Records that a run tries to write something. `key`: the same for the same request of the run. */
 export async function recordAnswer(
   db: Queryable,
   { key, placeId, runId, tool }: Readonly<Record<'key' | 'placeId' | 'runId' | 'tool', string>>,
@@ -23,12 +25,12 @@ export async function recordAnswer(
 const count = defineStatement({
   name: 'count_github_answers_of_run',
   text: `
-    SELECT count(*) FILTER (WHERE tool = $2 AND asked_at IS NOT NULL) AS used, count(*) AS tried FROM github_comments
-    WHERE answer_of = $1 AND key <> $3`,
+    SELECT count(*) FILTER (WHERE tool = $2 AND asked_at IS NOT NULL AND key <> $3) AS used, coalesce(sum(attempts), 0) AS tried
+    FROM github_comments WHERE answer_of = $1`,
   row: { used: integer, tried: integer },
 });
 
-/** Counts what else the run has written with a tool, and all that it tried. What GitHub refused does not count as written. */
+/** Counts what else the run has written with a tool, and all its attempts. What GitHub refused counts only as an attempt. */
 export async function countAnswers(
   db: Queryable,
   { runId, tool, key }: Readonly<Record<'runId' | 'tool' | 'key', string>>,

@@ -51,7 +51,7 @@ const Checks = z.object({
 const Payload = z.object({
   pull_request: PullRequest.optional(),
   issue: z.object({ html_url: z.string().max(2_048), pull_request: z.object({}).nullish() }).optional(),
-  review: z.object({ state: z.string() }).optional(),
+  review: z.object({ id: z.int().min(1).optional(), state: z.string() }).optional(),
 });
 
 const reviews: Readonly<Record<string, PullRequestChangeType>> = {
@@ -66,6 +66,7 @@ function kindOf({ name, action }: AppEvent, review: string): PullRequestChangeTy
     case 'pull_request':
       return action === 'opened' ? 'opened' : action === 'synchronize' ? 'code_push' : 'pr_action';
     case 'pull_request_review':
+      if (action === 'dismissed') return 'pr_action';
       return action === 'submitted' && Object.hasOwn(reviews, review) ? (reviews[review] ?? null) : null;
     case 'pull_request_review_comment':
       return action === 'created' ? 'review_comment' : null;
@@ -190,5 +191,6 @@ export function readPullRequestEvents(event: AppEvent, guid: string, payload: un
   const url = address === undefined ? null : canonicalUrl(address);
   if (kind === null || url === null) return [];
   const { login } = event.sender;
-  return [{ url, guid, kind, isPerson: !event.isByApp, login, seen: pull ? seenOf(pull) : null }];
+  const of = { guid, kind, isPerson: !event.isByApp, login, reviewId: review?.id };
+  return [{ url, ...of, seen: pull ? seenOf(pull) : null }];
 }

@@ -7,15 +7,12 @@ import { maxWebhookBytes } from '@runyard/contract/limits';
 import type { Database } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, type RowOf } from '../../platform/store/database/statement.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
-import { type PullRequestEvent, recordPullRequestEvent } from '../../runs/files/artifacts/pull-requests.ts';
-import { finishPullRequests } from '../../runs/inbox/resolve.ts';
 import { findPullRequestOfRun } from '../../runs/repositories/pull-requests/own.ts';
 import { submitRun } from '../../runs/runs/submit/submit.ts';
 import { enqueueNotice } from '../../runs/subscriptions/channels.ts';
 import { mayStartRuns } from '../../team/access/may-start-runs.ts';
 import { readGithubDelivery } from '../automations/github/read-delivery.ts';
-import { reviewedPullRequest } from '../automations/reviewed-pull-requests.ts';
-import { findPullRequestOfStart } from '../history/write.ts';
+import { findPullRequestOfStart } from '../history/pull-requests.ts';
 import type { KnownWebhook, WebhookDirectory } from '../webhooks/ingest/directory.ts';
 import { eventHeadersOf, identify } from '../webhooks/ingest/read-request.ts';
 import type { EventSender } from '../webhooks/ingest/sender.ts';
@@ -26,6 +23,7 @@ import type { AskDeps } from './ask-place.ts';
 import { showsRun } from './check-runs.ts';
 import { completeEvent, laterNameOf } from './complete-event.ts';
 import { takeFromBudgets } from './event-budgets.ts';
+import { followPullRequest } from './follow-pull-request.ts';
 import { findInstallation, type InstallationRow, noteSuspension } from './installations.ts';
 import { findPerson } from './people.ts';
 import { isFirstNotice, type RunOfPlace, readRunOfPlace, recordPlace } from './places.ts';
@@ -115,7 +113,9 @@ async function receiveInstallation({ db }: ReceiveDeps, app: AppRow, event: AppE
   return ignored('an event of the installation');
 }
 
-async function trustOf(db: Database, app: AppRow, event: AppEvent): Promise<Pick<EventSender, 'trust' | 'person'>> {
+type Trust = Pick<EventSender, 'trust' | 'person'>;
+
+async function trustOf(db: Database, app: AppRow, event: AppEvent): Promise<Trust> {
   const person = await findPerson(db, app.uid, event.sender.id);
   const actor = { teamId: app.team_id, kind: 'user', uid: person ?? '' } as const;
   if (event.isByApp && !event.needsWriteAccess) return { trust: 'app' };
@@ -167,9 +167,11 @@ export async function receiveEvent(deps: ReceiveDeps, received: ReceivedEvent): 
   if (!mayBeRead && pulls.length === 0) return ignored('no automation of the factory reads such an event');
   const retryAfterMs = isOwn ? 0 : takeFromBudgets(app, event);
   if (retryAfterMs > 0) return { kind: 'rate_limited', retryAfterMs };
-  for (const pull of pulls) await followPullRequest(deps, installation, pull, received);
+  const trust = await trustOf(db, app, event);
+  for (const pull of pulls)
+    await followPullRequest(db, installation.team_id, pull, { name, payload, trust: trust.trust });
   if (!mayBeRead) return ignored('no automation reads it; the state of the pull request is recorded');
-  return await takeEvent(deps, installation, received, { event, readers });
+  return await takeEvent(deps, installation, received, { event, readers, trust, about: pulls[0]?.url });
 }
 
 /** Takes an event that an automation may read. */
@@ -177,13 +179,17 @@ async function takeEvent(
   deps: ReceiveDeps,
   installation: InstallationRow,
   given: ReceivedEvent,
-  { event: named, readers }: { readonly event: AppEvent; readonly readers: Readers },
+  {
+    event: named,
+    readers,
+    trust,
+    about: followed,
+  }: { readonly event: AppEvent; readonly readers: Readers; readonly trust: Trust; readonly about: string | undefined },
 ): Promise<ReceiveOutcome> {
   const { db } = deps;
   const { app } = given;
   const webhook = await deps.webhooks.find(installation.webhook_uid);
   if (!webhook) return ignored('the webhook of the installation is disabled');
-  const trust = await trustOf(db, app, named);
   // If no automation can start, GitHub is not asked: strangers must not use up the requests that GitHub allows.
   const isAble = trust.trust !== 'app' && (trust.trust === 'outsider' ? readers.of_outsiders : readers.count) > 0;
   const whole = isAble ? await completeEvent(deps, installation, app, { event: named, payload: given.payload }) : null;
@@ -195,7 +201,8 @@ async function takeEvent(
     const names = readGithubDelivery(given.name, payload).map((each) => each.event);
     if ((await readersOf(db, installation, names)).count === 0) return ignored('no automation reads this event');
   }
-  const subject = await findPullRequestOfRun(db, installation.team_id, readSubjects(event, payload));
+  const subjects = readSubjects(event, payload);
+  const subject = await findPullRequestOfRun(db, installation.team_id, subjects);
   // Checks of a run's own pull request are answered there, and their runs work on its head.
   const about =
     subject?.head === undefined
@@ -207,6 +214,7 @@ async function takeEvent(
     ...event.sender,
     place_id: placeId,
     ...(isByApp(app, event) ? { is_own: true } : {}),
+    about: followed ?? subjects[0]?.url,
     pull_request: subject && {
       url: (await findPullRequestOfStart(db, subject.runId)) ?? subject.url,
       head: subject.head,
@@ -253,18 +261,6 @@ async function rerunOfCheck(
   return ignored(
     submitted.kind === 'submitted' ? 'the run of the check is repeated' : `not repeated: ${submitted.kind}`,
   );
-}
-
-/** Records what happened to a pull request, and resolves the notification about its review. */
-async function followPullRequest(
-  { db }: ReceiveDeps,
-  { team_id: teamId }: InstallationRow,
-  pull: PullRequestEvent,
-  { name, payload }: ReceivedEvent,
-): Promise<void> {
-  await recordPullRequestEvent(db, teamId, pull);
-  const reviewed = reviewedPullRequest({ scheme: 'github', event: name, payload });
-  if (reviewed !== null) await db.query(finishPullRequests, [teamId, [reviewed]]);
 }
 
 async function continueRun({ db }: ReceiveDeps, { text: comment }: AppEvent, sender: EventSender, run: RunOfPlace) {

@@ -53,7 +53,11 @@ export interface NewStart {
   readonly lane: string | null;
   readonly result: StartOutcome;
   /** The pull request for which the automation may start only some runs. `head`: the commit, of checks. */
-  readonly pullRequest?: { readonly url: string; readonly head?: string | undefined } | undefined;
+  readonly pullRequest?:
+    | { readonly url: string; readonly head?: string | undefined; readonly maxStarts: number }
+    | undefined;
+  /** URL of the pull request that the event is about, if its trigger sets no limit itself. */
+  readonly about?: string | undefined;
 }
 
 /**
@@ -62,15 +66,15 @@ export interface NewStart {
  */
 export const insertStarts = (rows: string): string => `
       INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous,
-        undecided, task_move, pull_request_url, pull_request_head)
+        undecided, task_move, pull_request_url, pull_request_head, pull_request_max_starts, about_pull_request)
       SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
         coalesce(i.cancels_previous, false), coalesce(i.undecided, false), i.task_move, i.pull_request_url,
-        i.pull_request_head
+        i.pull_request_head, i.pull_request_max_starts, i.about_pull_request
       FROM jsonb_to_recordset(${rows}::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
         delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean,
-        task_move jsonb, pull_request_url text, pull_request_head text)`;
+        task_move jsonb, pull_request_url text, pull_request_head text, pull_request_max_starts integer, about_pull_request text)`;
 
-const toRow = ({ automationUid, event, lane, result, pullRequest }: NewStart) => ({
+const toRow = ({ automationUid, event, lane, result, pullRequest, about }: NewStart) => ({
   automation_uid: automationUid,
   ...('dueAt' in event
     ? { schedule_id: event.scheduleId, due_at: event.dueAt }
@@ -80,6 +84,8 @@ const toRow = ({ automationUid, event, lane, result, pullRequest }: NewStart) =>
   lane,
   pull_request_url: pullRequest?.url,
   pull_request_head: pullRequest?.head,
+  pull_request_max_starts: pullRequest?.maxStarts,
+  about_pull_request: about,
   outcome: result.outcome,
   ...(result.outcome === 'started'
     ? { run_id: result.runId, cancels_previous: result.cancelsPrevious }
@@ -135,37 +141,11 @@ export async function countStartsOfTask(
   return new Map(rows.map(({ automation_uid: uid, count }) => [uid, count]));
 }
 
-const countOfPullRequests = defineStatement({
-  name: 'count_starts_of_pull_requests',
-  text: `
-    SELECT automation_uid, pull_request_url AS url, pull_request_head AS head, count(*)::integer AS count
-    FROM starts JOIN unnest($1::text[], $2::text[]) AS asked (uid, url) ON automation_uid = asked.uid AND pull_request_url = asked.url
-    WHERE outcome IN ('started', 'waiting') GROUP BY automation_uid, pull_request_url, pull_request_head`,
-  row: { automation_uid: text(), url: text(), head: nullable(text()), count: integer },
-});
-
-/** Returns how many runs automations have started for pull requests, or will start, by the commits that were checked. */
-export const countStartsOfPullRequests = (
-  tx: Queryable,
-  asked: readonly { readonly automationUid: string; readonly url: string }[],
-) => tx.query(countOfPullRequests, [asked.map(({ automationUid }) => automationUid), asked.map(({ url }) => url)]);
-
-const findOfStart = defineStatement({
-  name: 'find_pull_request_of_start',
-  text: `
-    SELECT s.pull_request_url AS url FROM runs r JOIN starts s ON s.run_id = ANY (r.id || r.ancestor_ids)
-    WHERE r.id = $1 AND s.automation_uid IS NOT NULL AND s.pull_request_url IS NOT NULL LIMIT 1`,
-  row: { url: text() },
-});
-
-/** Returns the pull request for which the run, or a run above it, was started; undefined: it was started for none. */
-export const findPullRequestOfStart = async (db: Queryable, runId: string): Promise<string | undefined> =>
-  (await db.query(findOfStart, [runId]))[0]?.url;
-
 const lockOldest = defineStatement({
   name: 'lock_oldest_waiting_start',
   text: `
-    SELECT id, schedule_id, webhook_uid, delivery_id, task_move, undecided FROM starts s
+    SELECT id, schedule_id, webhook_uid, delivery_id, task_move, undecided, pull_request_url, pull_request_head, pull_request_max_starts
+    FROM starts s
     WHERE outcome = 'waiting' AND ${ownerOf('s')} = $1 AND lane IS NOT DISTINCT FROM $2 ORDER BY id LIMIT 1 FOR UPDATE`,
   row: {
     id: uuid,
@@ -174,6 +154,9 @@ const lockOldest = defineStatement({
     delivery_id: nullable(uuid),
     task_move: nullable(json<TaskMove>()),
     undecided: boolean,
+    pull_request_url: nullable(text()),
+    pull_request_head: nullable(text()),
+    pull_request_max_starts: nullable(integer),
   },
 });
 

@@ -35,6 +35,7 @@ import {
   type StartDeps,
   type Started,
 } from './decide/start.ts';
+import { whyStartIsOver } from './deliveries/limit-pull-requests.ts';
 import { noticeOfMissed } from './missed.ts';
 
 /** Number of lanes that one query reads. */
@@ -185,6 +186,8 @@ async function startUnlessFull(
   const decision = waiting.undecided ? decide(owner, { ...noLoad, live }) : startNow;
   if (decision.kind === 'skip') return { outcome: 'skipped', reason: decision.reason };
   if (decision.kind === 'wait') return { outcome: 'waiting', reason: decision.reason };
+  const over = await whyStartIsOver(tx, owner.owner, waiting);
+  if (over !== undefined) return { outcome: 'skipped', reason: over };
   const event = await eventOf(tx, automation, waiting);
   if (typeof event === 'string') return { outcome: 'skipped', reason: event };
   return await prepareStart(deps, tx, { owner, event }, decision.cancelsPrevious);

@@ -17,6 +17,7 @@ import { canonicalUrl } from '../../../runs/files/artifacts/external-reference.t
 import { hasOpened } from '../../../runs/files/artifacts/pull-requests.ts';
 import type { OpenedPullRequest } from '../../../runs/repositories/pull-requests/open.ts';
 import { readGithubTools } from '../../../runs/runs/github-tools.ts';
+import { recordAction } from '../../../team/access/audit/record.ts';
 import { mayStartRuns } from '../../../team/access/may-start-runs.ts';
 import type { GithubAnswer, GithubAppKey, GithubHost, GithubRequest } from '../../../team/code-hosts/github-api.ts';
 import { withoutSecrets } from '../../../team/redaction/agent-text.ts';
@@ -53,7 +54,7 @@ type Answered = { readonly kind: 'written'; readonly response: GithubAnswerRespo
 const refused = (message: string): NotWritten => ({ kind: 'refused', message });
 const conflict = (message: string): NotWritten => ({ kind: 'conflict', message });
 
-/** Maximum number of different requests of a run, also those that GitHub refuses. */
+/** Maximum number of attempts of a run, also those that GitHub refuses and those that repeat a request. */
 const maxTried = 200;
 /** Maximum number of requests of one tool: a pull request of 900 review threads is read in ten. */
 const maxRequests = 10;
@@ -83,8 +84,15 @@ export async function answerOnGithub(
   if (without?.team !== undefined) return refused(`This run may not write on GitHub: ${without.team}`);
   const lease = { name: `github-answer/${session.runId}`, most: 1 };
   const answered = await whileLeased(db, lease, async () => {
+    const key = keyOf(session, request);
+    const { used, tried } = await countAnswers(db, { runId: session.runId, tool, key });
+    if (used >= most) return conflict(`The run has used ${tool} ${used} times, as often as its environment allows.`);
+    if (tried >= maxTried)
+      return conflict(
+        `The run has tried to write on GitHub ${tried} times, as often as a run may. It may not try again.`,
+      );
     const target = await targetOf(deps, session, request.input.pull_request);
-    return 'place' in target ? await writeOnce(deps, session, { request, target, most }) : target;
+    return 'place' in target ? await writeOnce(deps, session, { request, target, key }) : target;
   });
   return answered === 'busy' ? { kind: 'busy', message: 'The run is writing on GitHub at the moment.' } : answered;
 }
@@ -138,14 +146,14 @@ async function targetOfOpened(
 interface Wanted {
   readonly request: GithubAnswerRequest;
   readonly target: Target;
-  readonly most: number;
+  readonly key: string;
 }
 
 /** Returns the same id for the same request of a run, so that a repeated request, also after a crash, writes nothing twice. */
 const keyOf = ({ runId }: RunSession, request: GithubAnswerRequest): string =>
   hash('sha256', JSON.stringify([runId, request])).replace(/^(.{8})(.{4})(.{4})(.{4})(.{12}).*$/, '$1-$2-$3-$4-$5');
 
-async function writeOnce(deps: AnswerDeps, session: RunSession, { request, target, most }: Wanted): Promise<Answered> {
+async function writeOnce(deps: AnswerDeps, session: RunSession, { request, target, key }: Wanted): Promise<Answered> {
   const { db, api } = deps;
   const { runId } = session;
   const { tool } = request;
@@ -153,10 +161,6 @@ async function writeOnce(deps: AnswerDeps, session: RunSession, { request, targe
   const works = answerTools[tool] as AnswerTool<GithubAnswerRequest['input']>;
   if (works.needsPullRequest && place.kind === 'issue')
     return refused(`${tool} needs a pull request; this is an issue.`);
-  const key = keyOf(session, request);
-  const { used, tried } = await countAnswers(db, { runId, tool, key });
-  if (used >= most) return conflict(`The run has used ${tool} ${used} times, as often as its environment allows.`);
-  if (tried >= maxTried) return conflict(`The run has tried to write on GitHub ${tried} times; it may not try again.`);
   const first = cleanRequest(deps, session, works, { request, place, marker: markerOf(key) });
   if (first === null) return refused('A text, path or label cannot be made clean for GitHub. Write plain words.');
   await recordAnswer(db, { key, placeId: place.id, runId, tool });
@@ -196,8 +200,18 @@ async function writeOnce(deps: AnswerDeps, session: RunSession, { request, targe
     const url = pageOf(answer.body, target);
     await db.transaction(async (tx) => {
       if (!(await settleComment(tx, leased, { requestId: null, url }))) return;
-      const { executionId } = session;
+      const { executionId, teamId, executor: creator } = session;
       await appendTimelineEvent(tx, { runId, executionId, type: 'github_answered', payload: { tool, url } });
+      // The limits of the tools bound these entries.
+      await recordAction(
+        tx,
+        { teamId, creator, keyId: null, from: null },
+        {
+          action: `github.${tool}`,
+          subject: { type: 'github_place', uid: url, name: `${place.repository}#${place.number}` },
+          after: { run_id: runId },
+        },
+      );
     });
     return written(url, true);
   } catch (error) {

@@ -103,6 +103,18 @@ test('a run comments, reviews, labels, asks for reviewers and resolves a thread,
   expect(steps.map(({ payload }) => payload.tool)).toEqual(Object.keys(all));
   expect(steps[0]?.payload.url).toBe(comment.body.url);
   expect(comment.body.url).toMatch(/#issuecomment-\d+$/);
+  const audit = await service.request<{ entries: object[] }>('GET', '/audit-log?action=github.comment');
+  const [of] = await db.query<{ executor_uid: string }>('SELECT executor_uid FROM runs WHERE id = $1', [run.runId]);
+  expect(audit.body.entries).toMatchObject([
+    {
+      actor: { uid: of?.executor_uid },
+      action: 'github.comment',
+      subject: { type: 'github_place', uid: comment.body.url, name: `acme/site#${pull.number}` },
+      after: { run_id: run.runId },
+    },
+  ]);
+  const recorded = await db.query(`SELECT FROM audit_entries WHERE subject_type = 'github_place'`);
+  expect(recorded).toHaveLength(steps.length);
 });
 
 test('the same request writes nothing twice, also after a lost answer and a kill, and limits count what was written', async () => {
@@ -156,6 +168,17 @@ test('a line outside the diff, a stale commit and a missing permission become se
   github.next = { status: 403, body: { message: 'secondary rate limit' }, headers: { 'retry-after': '1' } };
   expect((await run.use('add_labels', { labels: ['a'] })).text).toContain('wants no requests for 1 s');
   await vi.waitFor(async () => expect((await run.use('add_labels', { labels: ['a'] })).status).toBe(200), 60_000);
+});
+
+test('a request that GitHub refuses can be repeated only until the run has tried 200 times', async () => {
+  const pull = newPull();
+  const run = await started(pull);
+  const wrong = () => run.use('request_reviewers', { reviewers: ['nobody'] });
+  expect((await wrong()).text).toContain('may only be requested from collaborators');
+  await db.query('UPDATE github_comments SET attempts = attempts + 198 WHERE answer_of = $1', [run.runId]);
+  expect((await wrong()).text).toContain('may only be requested from collaborators');
+  await refuses(wrong, 409, 'has tried to write on GitHub 200 times');
+  await refuses(() => run.use('comment', { body: 'x' }), 409, 'has tried to write on GitHub 200 times');
 });
 
 test('a run writes nowhere else, not even where its agent reports a pull request', async () => {

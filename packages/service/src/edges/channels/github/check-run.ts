@@ -28,6 +28,7 @@ interface CheckTarget {
   /** The head of the pull request that the run works on. */
   readonly commit: string;
   readonly page: string;
+  readonly runId: string;
 }
 
 /** The content of the check run. The text is clean already. */
@@ -70,14 +71,16 @@ function bodyOf({ run, text }: CheckView, page: string) {
 const nameOf = ({ agent_config: config }: RunItem): string =>
   config?.name === undefined ? 'Runyard' : `Runyard: ${plainLine(config.name, 60)}`;
 
-/** Creates the check run of the run, or changes it if the run has changed. */
+/**
+ * Creates the check run of the run, or changes it if the run has changed. Calls `read` while no other process writes the check run. `read`
+ * returns null if the run was deleted.
+ */
 export async function writeCheckRun(
   { db, api }: WriterDeps,
-  { app, place, commit, page }: CheckTarget,
-  view: CheckView,
+  { app, place, commit, page, runId }: CheckTarget,
+  read: () => Promise<CheckView | null>,
 ): Promise<CheckOutcome> {
-  const { run } = view;
-  const key = checkKeyOf(run.run_id);
+  const key = checkKeyOf(runId);
   await recordComment(db, key, place.id, null);
   const leased = await leaseComment(db, key);
   if (!leased) return failed('another process writes this check run now');
@@ -91,17 +94,17 @@ export async function writeCheckRun(
     permissions: { checks: 'write' },
   } as const;
   const ask = (request: GithubRequest) => api.asInstallation(app, scope, request);
-  const body = bodyOf(view, page);
-  const textHash = hash('sha256', JSON.stringify([body, view.annotations]), 'buffer');
   const checks = `/repos/${place.repository}/check-runs`;
   try {
+    const view = await read();
+    if (view === null) return await give(answered(204));
+    const body = bodyOf(view, page);
+    const textHash = hash('sha256', JSON.stringify([body, view.annotations]), 'buffer');
     if (leased.is_deleted || leased.text_hash?.equals(textHash)) return await give(answered(200));
     const mayExist = leased.asked_at !== null;
     // Each request adds its annotations, so they are sent only if GitHub has none.
     const wantsSeen = mayExist && (leased.comment_id === null || view.annotations.length > 0);
-    const seen = wantsSeen
-      ? await findCheckRun(ask, { repository: place.repository, commit, app, runId: run.run_id })
-      : null;
+    const seen = wantsSeen ? await findCheckRun(ask, { repository: place.repository, commit, app, runId }) : null;
     if (seen?.kind === 'limited' || seen?.kind === 'unavailable') return await give(outcomeOf(seen));
     const known = seen?.kind === 'ok' ? Object(seen.body) : undefined;
     const id = leased.comment_id ?? idOf(known);
@@ -116,7 +119,7 @@ export async function writeCheckRun(
         ? {
             method: 'POST',
             path: checks,
-            body: { name: nameOf(run), head_sha: commit, external_id: run.run_id, ...sent },
+            body: { name: nameOf(view.run), head_sha: commit, external_id: runId, ...sent },
           }
         : { method: 'PATCH', path: `${checks}/${id}`, body: sent },
     );

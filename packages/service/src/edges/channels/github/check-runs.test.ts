@@ -47,14 +47,22 @@ async function started() {
 }
 
 /** Sends the event of the button "Re-run". */
-const again = (pull: FakeIssue, by = ann.account, of: { id?: number; app?: number } = {}) => {
+const again = (
+  pull: FakeIssue,
+  by = ann.account,
+  of: { id?: number; app?: number; run?: string; repository?: number; installation?: number } = {},
+) => {
   const [check] = checksOf(pull);
   return github.send('check_run', {
     action: 'rerequested',
-    check_run: { id: of.id ?? check?.id, external_id: check?.externalId, app: { id: of.app ?? github.app.id } },
-    repository: { id: closed.id, full_name: 'acme/closed', private: true },
+    check_run: {
+      id: of.id ?? check?.id,
+      external_id: of.run ?? check?.externalId,
+      app: { id: of.app ?? github.app.id },
+    },
+    repository: { id: of.repository ?? closed.id, full_name: 'acme/closed', private: true },
     sender: { id: by.id, login: by.login, type: by.type },
-    installation: { id: test1.installed.id },
+    installation: { id: of.installation ?? test1.installed.id },
   });
 };
 const count = async () => (await db.query<{ n: number }>('SELECT count(*)::int AS n FROM runs'))[0]?.n;
@@ -125,16 +133,28 @@ test('a lost answer makes no second check run', async () => {
 test('the button Re-run reruns the run of its own check, once, and only for a member', async () => {
   const { pull, runId, token } = await started();
   await events(token, began);
-  await report(token, 'finish-task', { turn: 1, success: true, summary: 'Good' });
+  const finished = await report(token, 'finish-task', { turn: 1, success: true, summary: 'Good' });
+  expect(finished.status, finished.text).toBe(200);
   await shows(pull, { conclusion: 'success' });
-  const before = await count();
   const stranger = github.account('stranger');
   const viewer = await person('viewer', 'viewer');
+  const foreign = await started();
+  const ofOtherTeam = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+    key: service.otherKey,
+    body: { prompt: 'x' },
+  });
+  const installation = github.install(github.account('elsewhere', 'Organization')).id;
+  const before = await count();
   for (const [by, of] of [
     [stranger, {}],
     [viewer.account, {}],
     [ann.account, { app: 1 }],
     [ann.account, { id: 1 }],
+    [ann.account, { id: checksOf(foreign.pull)[0]?.id ?? 0 }],
+    [ann.account, { run: foreign.runId }],
+    [ann.account, { run: ofOtherTeam.body.run_id }],
+    [ann.account, { repository: test1.site.id }],
+    [ann.account, { installation }],
   ] as const)
     await again(pull, by, of);
   expect(await count()).toBe(before);

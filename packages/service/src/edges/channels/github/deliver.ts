@@ -72,6 +72,14 @@ async function readCleanRun(deps: GithubChannelDeps, { place }: Target, runId: s
   return run && (await cleanOf(deps, runId, run));
 }
 
+/** Returns the run as it is now, with the text that shows it; null: it was deleted. */
+async function readShown(deps: GithubChannelDeps, target: Target, runId: string) {
+  const run = await readCleanRun(deps, target, runId);
+  if (run === null) return null;
+  const plan = await cleanOf(deps, runId, await readLastPlan(deps.db, runId));
+  return { run, text: textOfRun(deps, target, { run, plan }) };
+}
+
 /** Returns a value of the run without its secrets. */
 async function cleanOf<T>({ db, executionDeps }: GithubChannelDeps, runId: string, value: T): Promise<T> {
   const grantedSecrets = await readGrantedSecrets(db, runId);
@@ -100,10 +108,15 @@ async function targetOf(
   return place && host && place.installation_uid === installation.uid ? { place, app, host } : null;
 }
 
-async function write(deps: GithubChannelDeps, target: Target, key: string, text: CommentText): Promise<SendOutcome> {
+async function write(
+  deps: GithubChannelDeps,
+  target: Target,
+  key: string,
+  read: () => Promise<CommentText | null>,
+): Promise<SendOutcome> {
   const app = await readAppKey(deps.db, deps.vault, target.app, target.host);
   if (!app) return later('the private key of the App cannot be read: store it again');
-  return await writeComment(deps, { app, bot: `${target.app.slug}[bot]`, place: target.place }, key, text);
+  return await writeComment(deps, { app, bot: `${target.app.slug}[bot]`, place: target.place }, key, read);
 }
 
 /** Delivers one event. Throws for unexpected errors; the delivery is then tried again after its lease. */
@@ -121,45 +134,37 @@ export async function deliverToGithub(deps: GithubChannelDeps, delivery: Claimed
     const target = await targetOf(deps, installation, String(data.place_id));
     if (!target) return nothingToDo;
     await recordComment(db, delivery.id, target.place.id, null);
-    return await write(deps, target, delivery.id, {
-      text: textOfNotice(target.app, data, deps.baseUrl()),
-      requestId: null,
-    });
+    const text = textOfNotice(target.app, data, deps.baseUrl());
+    return await write(deps, target, delivery.id, async () => ({ text, requestId: null }));
   }
   const runId = String(data.run_id);
   const of = await readPlaceOfRun(db, runId, installation.webhook_uid);
   const target = of && (await targetOf(deps, installation, of.placeId));
   if (!target) return nothingToDo;
   await recordComment(db, runId, of.placeId, { runId, senderId: of.senderId, isRestricted: of.isRestricted });
-  const run = await readCleanRun(deps, target, runId);
-  if (run === null) return nothingToDo;
-  const plan = await cleanOf(deps, runId, await readLastPlan(db, runId));
-  const text = textOfRun(deps, target, { run, plan });
-  const outcome = await write(deps, target, runId, text);
-  const shown = await showCheckRun(deps, target, run, text.text);
+  const outcome = await write(deps, target, runId, async () => (await readShown(deps, target, runId))?.text ?? null);
+  const shown = await showCheckRun(deps, target, runId);
   // A comment that could not be written is tried again, with the check run.
   return shown && outcome.kind === 'answered' && outcome.status < 300 ? shown : outcome;
 }
 
 /** Shows the run on the head of its pull request. Returns null if there is none, or if GitHub does not accept a check run. */
-async function showCheckRun(
-  deps: GithubChannelDeps,
-  target: Target,
-  run: RunItem,
-  text: string,
-): Promise<SendOutcome | null> {
+async function showCheckRun(deps: GithubChannelDeps, target: Target, runId: string): Promise<SendOutcome | null> {
   const { db, log, vault } = deps;
   const { place, host } = target;
-  const runId = run.run_id;
   const head = await readCheckout(db, runId);
   if (head === null || `${head.owner}/${head.repo}`.toLowerCase() !== place.repository.toLowerCase()) return null;
   const app = await readAppKey(db, vault, target.app, host);
   if (!app) return null;
-  // Outputs may name things of the team, like the reason of a failure.
-  const ended = place.is_private && isTerminal(run.state) ? await readEndedChecks(db, runId) : [];
   const page = `${deps.baseUrl()}/runs/${runId}`;
-  const view = { run, text, annotations: annotationsOf(await cleanOf(deps, runId, ended)) };
-  const shown = await writeCheckRun(deps, { app, place, commit: head.commit, page }, view);
+  const shown = await writeCheckRun(deps, { app, place, commit: head.commit, page, runId }, async () => {
+    const found = await readShown(deps, target, runId);
+    if (found === null) return null;
+    const { run, text } = found;
+    // Outputs may name things of the team, like the reason of a failure.
+    const ended = place.is_private && isTerminal(run.state) ? await readEndedChecks(db, runId) : [];
+    return { run, text: text.text, annotations: annotationsOf(await cleanOf(deps, runId, ended)) };
+  });
   if (shown.kind !== 'refused') return shown;
   log.warn({ run_id: runId, reason: shown.reason }, 'GitHub accepts no check run');
   await noteNoCheckRun(db, runId, shown.reason);

@@ -3,8 +3,10 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test, vi } from 'vitest';
 import type { FakeIssue } from '../../../../../../test/fakes/github/objects.ts';
 import { openGithubService } from '../../../../test/github.ts';
+import type { ClaimedDelivery } from '../../../runs/subscriptions/claim.ts';
 import { mentionsIn } from '../../../triggers/automations/github/read-delivery.ts';
 import { startWaiting } from '../../../triggers/starts/settle.ts';
+import { deliverToGithub } from './deliver.ts';
 
 const test1 = await openGithubService();
 const { github, service, deps, site, automations, person, claim, openDeliverer, sendWords } = test1;
@@ -273,6 +275,49 @@ test('a comment that GitHub does not have, or that was changed, does not reach t
   await sendWords();
   const rows = await db.query('SELECT FROM followups WHERE run_id = $1', [runId]);
   expect(rows).toHaveLength(0);
+});
+
+test('a delivery that is slow does not replace the text of a newer state', async () => {
+  const issue = github.issue(site, ann.account);
+  await github.comment(issue, ann.account, `${handle} deploy`);
+  const runId = (await lastRun()) ?? '';
+  const token = await begin(runId);
+  await answer(issue, /Working/);
+  const [delivery] = await db.query<ClaimedDelivery>(
+    `SELECT id, subscription_id, data FROM event_deliveries WHERE data->>'run_id' = $1 LIMIT 1`,
+    [runId],
+  );
+  if (!delivery) throw new Error('the run has no delivery');
+  const [waits, goes] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()];
+  const query = async (statement: { name?: string }, values: unknown[]) => {
+    if (statement.name === 'lease_github_comment') {
+      waits.resolve();
+      await goes.promise;
+    }
+    return await db.query(statement as never, values as never);
+  };
+  const slowDb = new Proxy(db, {
+    get: (of, name) => (name === 'query' ? query : Reflect.get(of, name)),
+  });
+  const slow = deliverToGithub({ ...deps, api: test1.api, db: slowDb }, delivery);
+  await waits.promise;
+  const at = new Date().toISOString();
+  await report(token, 'events', {
+    events: [
+      { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's1', prompt: 'Go.' },
+      {
+        seq: 3,
+        occurred_at: at,
+        type: 'blocked',
+        step_id: 's1',
+        request: { request_id: 'r1', kind: 'question', title: 'Which?', resume: 'x' },
+      },
+    ],
+  });
+  await answer(issue, /Which\?/);
+  goes.resolve();
+  expect(await slow).toMatchObject({ kind: 'answered', status: 200 });
+  expect(ofApp(issue).map(({ body }) => body)).toEqual([expect.stringContaining('Which?')]);
 });
 
 test('an answer by words decides about the request that the comment shows', async () => {

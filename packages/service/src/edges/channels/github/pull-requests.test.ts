@@ -4,6 +4,7 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { beforeAll, expect, test } from 'vitest';
 import { openGithubService } from '../../../../test/github.ts';
 import { readPlaceOfRun } from '../../../triggers/github/places.ts';
+import { startWaiting } from '../../../triggers/starts/settle.ts';
 
 interface Recorded {
   readonly name: string;
@@ -21,7 +22,7 @@ let runId: string;
 let minutes = 0;
 
 /** Sends an event about the pull request, a minute after the last one. */
-async function send(name: string, action: string, members: object = {}, sender: object = person) {
+async function send(name: string, action: string, members: object = {}, sender: object = person, review = {}) {
   minutes += 1;
   const example = recorded.find((each) => each.name === name)?.examples.find((each) => each.action === action);
   const payload = structuredClone(example ?? {}) as Record<string, Record<string, unknown>>;
@@ -34,12 +35,13 @@ async function send(name: string, action: string, members: object = {}, sender: 
     head: { ref: 'fix', sha: headSha, repo: { id: 1 } },
     ...members,
   });
-  if (payload.review) Object.assign(payload.review, { state: 'changes_requested', user: sender });
+  if (payload.review) Object.assign(payload.review, { state: 'changes_requested', user: sender }, review);
   if (payload.check_suite) {
     const head = { ref: 'fix', sha: headSha, repo: { id: 1 } };
     const suite = { head_sha: headSha, updated_at: at, pull_requests: [{ number: 7, head }] };
     Object.assign(payload.check_suite, suite, members);
   }
+  if (payload.comment) Object.assign(payload.comment, { user: sender });
   if (payload.issue) Object.assign(payload.issue, { html_url: url, pull_request: { url } });
   Object.assign(payload.repository ?? {}, { id: 1, full_name: 'acme/site', html_url: 'https://github.com/acme/site' });
   const about = { installation: { id: installed.id }, sender: { type: 'User', ...sender } };
@@ -140,6 +142,26 @@ test('the run shows who did what, and subscribers get each change once', async (
   });
   expect(rows.at(-1)?.data.pull_request).toMatchObject({ change: 'checks_completed', conclusion: 'success' });
   expect(rows).toHaveLength((await events()).length);
+});
+
+test('of each reviewer the newest decision counts, and a dismissed one does not', async () => {
+  const reviews = async () => {
+    const { artifacts } = (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+    const data = artifacts?.flatMap((each) => (each.artifact_type === 'PULL_REQUEST' ? [each.data] : []))[0];
+    return data?.activity?.reviews.map(({ login, decision }) => `${login} ${decision}`);
+  };
+  const second = github.account('second');
+  const review = (id: number, state: string, by: object, action = 'submitted') =>
+    send('pull_request_review', action, {}, by, { id, state });
+  await review(51, 'approved', second);
+  await review(52, 'changes_requested', second);
+  await review(53, 'commented', second);
+  expect(await reviews()).toEqual(['second changes_requested', 'reviewer changes_requested']);
+  // Somebody else dismisses it. The earlier approval of the reviewer does not count again.
+  await review(52, 'dismissed', person, 'dismissed');
+  expect(await reviews()).toEqual(['reviewer changes_requested']);
+  await review(54, 'approved', second);
+  expect(await reviews()).toEqual(['second approved', 'reviewer changes_requested']);
 });
 
 test('failed checks and a review with wishes start an automation for a pull request of a run, at most max_starts times', async () => {
@@ -254,6 +276,89 @@ test('checks of a commit that the App has pushed start only automations with own
   expect((await db.query('SELECT FROM runs')).length).toBe(before);
   await send('check_suite', 'completed', { conclusion: 'failure' });
   expect((await db.query('SELECT FROM runs')).length).toBe(before + 1);
+});
+
+const startsOf = (uid: string) =>
+  db.query<{ outcome: string; reason: string | null }>(
+    'SELECT outcome, reason FROM starts WHERE automation_uid = $1 ORDER BY id',
+    [uid],
+  );
+
+test('starts that waited for the lock of their automation are counted again when they start', async () => {
+  const filter = { conclusions: ['failure'], own_pull_request: { max_starts: 1 } };
+  const { uid } = await automations.create([{ provider: 'github', event: 'check_suite_completed', filter }], {
+    overlap: 'allow',
+  });
+  headSha = '1'.repeat(40);
+  await db.transaction(async (tx) => {
+    await tx.query('SELECT FROM automations WHERE uid = $1 FOR NO KEY UPDATE', [uid]);
+    await send('check_suite', 'completed', { conclusion: 'failure' });
+  });
+  expect(await startsOf(uid)).toMatchObject([{ outcome: 'waiting', reason: expect.stringContaining('locked') }]);
+  // As a delivery to another webhook leaves it, which another process wrote at the same moment.
+  await db.query(
+    `INSERT INTO starts (automation_uid, webhook_uid, delivery_id, lane, outcome, reason, undecided, pull_request_url, pull_request_head,
+       pull_request_max_starts)
+     SELECT s.automation_uid, s.webhook_uid, d.id, s.lane, s.outcome, s.reason, s.undecided, s.pull_request_url, $2, s.pull_request_max_starts
+     FROM starts s JOIN webhook_deliveries d ON d.webhook_uid = s.webhook_uid AND d.id <> s.delivery_id AND d.payload IS NOT NULL
+     WHERE s.automation_uid = $1 LIMIT 1`,
+    [uid, '2'.repeat(40)],
+  );
+  await startWaiting(deps);
+  expect(await startsOf(uid)).toMatchObject([
+    { outcome: 'started' },
+    { outcome: 'skipped', reason: expect.stringContaining('as many as max_starts allows') },
+  ]);
+});
+
+test('checks of pushes of runs start an automation ten times, until a person pushes or a member writes', async () => {
+  const filter = { conclusions: ['failure'] };
+  const { uid } = await automations.create([{ provider: 'github', event: 'check_suite_completed', filter }], {
+    overlap: 'allow',
+  });
+  const machine = github.account('machine-user');
+  const count = async () => (await startsOf(uid)).length;
+  let commit = 0;
+  /** A push of a machine user, and its failed checks. */
+  const pushed = async (byRun: boolean) => {
+    commit += 1;
+    headSha = commit.toString(16).padStart(40, 'e');
+    if (byRun)
+      await db.query(
+        `INSERT INTO pushed_branches (run_id, execution_id, repository, result, number, branch, from_id, to_id)
+         SELECT id, current_execution_id, 'acme/site', 'sent', $2, 'fix', '', $3 FROM runs WHERE id = $1`,
+        [runId, 100 + commit, headSha],
+      );
+    await send('pull_request', 'synchronize', { state: 'open', merged_at: null, closed_at: null }, machine);
+    await send('check_suite', 'completed', { conclusion: 'failure' }, machine);
+  };
+  const earlier = (starts: number) =>
+    db.query(
+      `INSERT INTO starts (automation_uid, outcome, run_id, about_pull_request) SELECT $1, 'started', gen_random_uuid(), $2
+       FROM generate_series(1, $3::int)`,
+      [uid, url, starts],
+    );
+  await earlier(8);
+  for (let n = 0; n < 3; n += 1) await pushed(true);
+  expect(await count()).toBe(10);
+  const [log] = await db.query<{ outcomes: { automation_id: string; reason?: string }[] }>(
+    'SELECT outcomes FROM webhook_deliveries ORDER BY id DESC LIMIT 1',
+  );
+  expect(log?.outcomes.find(({ automation_id: id }) => id === uid)?.reason).toContain(
+    'has started 10 runs for this pull request since a person did something in it',
+  );
+  await send('issue_comment', 'created', {}, machine);
+  await pushed(true);
+  expect(await count(), 'a comment of an account that nobody has linked frees nothing').toBe(10);
+  const writer = await setup.person('writer');
+  await send('issue_comment', 'created', {}, writer.account);
+  await pushed(true);
+  expect(await count()).toBe(11);
+  await earlier(9);
+  await pushed(true);
+  expect(await count()).toBe(20);
+  await pushed(false);
+  expect(await count(), 'a commit that no run has pushed').toBe(21);
 });
 
 test('another team does not see the state, although it names the same address', async () => {

@@ -67,19 +67,26 @@ export const idOf = (body: unknown): number | null => {
   return Number.isSafeInteger(id) ? (id as number) : null;
 };
 
+/**
+ * Writes the comment with this key. Calls `read` while no other process writes the comment, so an older text never replaces a newer one.
+ * `read` returns null if the comment is not needed any more.
+ */
 export async function writeComment(
   { db, api }: WriterDeps,
   { app, bot, place }: CommentTarget,
   key: string,
-  { text, requestId }: CommentText,
+  read: () => Promise<CommentText | null>,
 ): Promise<SendOutcome> {
   const leased = await leaseComment(db, key);
   if (!leased) return failed('another process writes this comment now');
   const ask = (request: GithubRequest) => api.asInstallation(app, scopeOf(place), request);
-  const body = `${text}\n\n${markerOf(key)}`;
-  const textHash = hash('sha256', body, 'buffer');
-  const done = { hash: textHash, requestId };
   try {
+    const wanted = await read();
+    if (wanted === null) return await give(db, leased, answered(204));
+    const { text, requestId } = wanted;
+    const body = `${text}\n\n${markerOf(key)}`;
+    const textHash = hash('sha256', body, 'buffer');
+    const done = { hash: textHash, requestId };
     if (leased.is_deleted || (leased.comment_id !== null && leased.text_hash?.equals(textHash))) {
       await settleComment(db, leased, { requestId });
       return answered(200);

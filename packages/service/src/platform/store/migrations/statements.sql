@@ -424,8 +424,8 @@ SELECT count(DISTINCT conversation_id) AS forks FROM forked_runs WHERE run_id = 
     WHERE e.id = $1 AND k.name = $2;
 
 -- count_github_answers_of_run
-    SELECT count(*) FILTER (WHERE tool = $2 AND asked_at IS NOT NULL) AS used, count(*) AS tried FROM github_comments
-    WHERE answer_of = $1 AND key <> $3;
+    SELECT count(*) FILTER (WHERE tool = $2 AND asked_at IS NOT NULL AND key <> $3) AS used, coalesce(sum(attempts), 0) AS tried
+    FROM github_comments WHERE answer_of = $1;
 
 -- count_github_apps_of_other_keys
 SELECT count(*) AS count FROM github_apps WHERE vault_key_id <> ALL($1::text[]);
@@ -510,11 +510,19 @@ SELECT count(*) AS count FROM sign_on_identities WHERE vault_key_id <> ALL($1::t
 -- count_starts_of_pull_requests
     SELECT automation_uid, pull_request_url AS url, pull_request_head AS head, count(*)::integer AS count
     FROM starts JOIN unnest($1::text[], $2::text[]) AS asked (uid, url) ON automation_uid = asked.uid AND pull_request_url = asked.url
-    WHERE outcome IN ('started', 'waiting') GROUP BY automation_uid, pull_request_url, pull_request_head;
+    WHERE outcome = 'started' OR (outcome = 'waiting' AND ($3::uuid IS NULL OR id < $3)) GROUP BY automation_uid, pull_request_url, pull_request_head;
 
 -- count_starts_of_task
     SELECT automation_uid, count(*)::integer AS count FROM starts
     WHERE task_move->>'factory_task_uid' = $1 AND automation_uid = ANY ($2::text[]) AND id > (lpad(to_hex((extract(epoch FROM now() - interval '1 hour') * 1000)::bigint), 12, '0') || repeat('0', 20))::uuid GROUP BY automation_uid;
+
+-- count_starts_since_person
+    SELECT s.automation_uid, s.about_pull_request AS url, count(*)::integer AS count
+    FROM unnest($1::uuid[], $2::text[], $3::text[]) AS asked (team_id, uid, url)
+    JOIN starts s ON s.automation_uid = asked.uid AND s.about_pull_request = asked.url
+    WHERE s.outcome IN ('started', 'waiting') AND NOT EXISTS (SELECT FROM pull_request_events e
+      WHERE e.team_id = asked.team_id AND e.url = asked.url AND e.frees_starts AND e.occurred_at > s.fired_at)
+    GROUP BY s.automation_uid, s.about_pull_request;
 
 -- count_stored_secrets_of_other_keys
 SELECT count(*) AS count FROM stored_secrets WHERE vault_key_id <> ALL($1::text[]);
@@ -1167,6 +1175,10 @@ SELECT user_uid FROM github_people WHERE app_uid = $1 AND github_id = $2;
 -- find_pull_request_opened_for_run
     SELECT is_opened FROM artifacts WHERE run_id = $1 AND artifact_type = 'PULL_REQUEST' AND canonical_url = $2 AND is_opened LIMIT 1;
 
+-- find_push_of_commit
+    SELECT EXISTS (SELECT FROM pushed_branches p JOIN runs r ON r.id = p.run_id
+      WHERE p.to_id = $2 AND p.result IN ('sent', 'unknown', 'pushed') AND r.team_id = $1) AS is_pushed;
+
 -- find_queued_execution
 SELECT FROM executions WHERE is_queued AND available_at <= clock_timestamp() AND NOT waits_for_place LIMIT 1;
 
@@ -1591,7 +1603,8 @@ INSERT INTO server_secrets (name, value, vault_key_id) VALUES ($1, $2, $3) ON CO
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8);
 
 -- insert_github_answer
-INSERT INTO github_comments (key, place_id, answer_of, tool) VALUES ($1, $2, $3, $4) ON CONFLICT (key) DO NOTHING;
+    INSERT INTO github_comments AS c (key, place_id, answer_of, tool) VALUES ($1, $2, $3, $4)
+    ON CONFLICT (key) DO UPDATE SET attempts = c.attempts + 1;
 
 -- insert_github_app
     INSERT INTO github_apps AS a (uid, team_id, credential_id, host, app_id, slug, client_id, vault_key_id, sealed_secrets)
@@ -1872,13 +1885,13 @@ INSERT INTO notify_rules (team_id, schedule_id, automation_uid, rules) VALUES ($
     JOIN unnest($3::bytea[]) WITH ORDINALITY AS c(content, n) ON c.n = a.n
     ), start AS (
       INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous,
-        undecided, task_move, pull_request_url, pull_request_head)
+        undecided, task_move, pull_request_url, pull_request_head, pull_request_max_starts, about_pull_request)
       SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
         coalesce(i.cancels_previous, false), coalesce(i.undecided, false), i.task_move, i.pull_request_url,
-        i.pull_request_head
+        i.pull_request_head, i.pull_request_max_starts, i.about_pull_request
       FROM jsonb_to_recordset($4::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
         delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean,
-        task_move jsonb, pull_request_url text, pull_request_head text)
+        task_move jsonb, pull_request_url text, pull_request_head text, pull_request_max_starts integer, about_pull_request text)
     ), 
     webhook_delivery AS (
       INSERT INTO webhook_deliveries (id, webhook_uid, team_id, label, size_bytes, identity, identity_hash, replay_of, runs, outcomes,
@@ -1956,13 +1969,13 @@ INSERT INTO run_secrets (id, run_id, name, kind, vault_key_id, sealed_value) VAL
 
 -- insert_starts_of_task_move
       INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous,
-        undecided, task_move, pull_request_url, pull_request_head)
+        undecided, task_move, pull_request_url, pull_request_head, pull_request_max_starts, about_pull_request)
       SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
         coalesce(i.cancels_previous, false), coalesce(i.undecided, false), i.task_move, i.pull_request_url,
-        i.pull_request_head
+        i.pull_request_head, i.pull_request_max_starts, i.about_pull_request
       FROM jsonb_to_recordset($1::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
         delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean,
-        task_move jsonb, pull_request_url text, pull_request_head text);
+        task_move jsonb, pull_request_url text, pull_request_head text, pull_request_max_starts integer, about_pull_request text);
 
 -- insert_task_of_factory
     INSERT INTO factory_tasks (uid, factory_uid, team_id, conversation_id, run_id, title, description, stage)
@@ -2286,7 +2299,8 @@ SELECT r.id, r.closed_at::text AS "endedAt" FROM runs r WHERE r.has_detail = $4 
     ORDER BY r.closed_at, r.id LIMIT 100 FOR UPDATE OF r SKIP LOCKED;
 
 -- lock_oldest_waiting_start
-    SELECT id, schedule_id, webhook_uid, delivery_id, task_move, undecided FROM starts s
+    SELECT id, schedule_id, webhook_uid, delivery_id, task_move, undecided, pull_request_url, pull_request_head, pull_request_max_starts
+    FROM starts s
     WHERE outcome = 'waiting' AND coalesce(s.automation_uid, s.schedule_id::text) = $1 AND lane IS NOT DISTINCT FROM $2 ORDER BY id LIMIT 1 FOR UPDATE;
 
 -- lock_overlaps_of_automations
@@ -2817,9 +2831,11 @@ UPDATE schedules SET enabled = false, next_run_at = NULL, last_spawn_error = $2 
         SELECT e.kind, count(*) FROM pull_request_events e WHERE e.team_id = p.team_id AND e.url = p.url AND e.is_person GROUP BY e.kind) k) AS counts,
       (SELECT coalesce(jsonb_agg(jsonb_build_object('login', l.login, 'is_person', l.is_person, 'decision', substr(l.kind, 8),
           'decided_at', to_char((l.occurred_at) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY l.occurred_at DESC), '[]') FROM (
-        SELECT * FROM (SELECT DISTINCT ON (e.login) e.login, e.is_person, e.kind, e.occurred_at FROM pull_request_events e
+        SELECT * FROM (SELECT DISTINCT ON (e.login) e.login, e.is_person, e.kind, e.occurred_at, e.review_id FROM pull_request_events e
           WHERE e.team_id = p.team_id AND e.url = p.url AND e.kind IN ('review_approved', 'review_changes_requested')
-          ORDER BY e.login, e.occurred_at DESC) n ORDER BY n.occurred_at DESC LIMIT 20) l) AS reviews,
+          ORDER BY e.login, e.occurred_at DESC) n
+        WHERE NOT EXISTS (SELECT FROM pull_request_events e
+          WHERE e.team_id = p.team_id AND e.url = p.url AND e.kind = 'pr_action' AND e.review_id = n.review_id) ORDER BY n.occurred_at DESC LIMIT 20) l) AS reviews,
       (SELECT coalesce(jsonb_agg(jsonb_build_object('app', l.suite->'app', 'conclusion', l.suite->'conclusion', 'completed_at',
           to_char(((l.suite->>'completed_at')::timestamptz) AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')) ORDER BY l.suite->>'completed_at' DESC), '[]') FROM (
         SELECT * FROM (SELECT DISTINCT ON (e.check_suite->'id') e.check_suite AS suite FROM pull_request_events e
@@ -5316,13 +5332,13 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
       RETURNING s.id, s.enabled
     ), start AS (
       INSERT INTO starts (schedule_id, automation_uid, due_at, webhook_uid, delivery_id, lane, outcome, run_id, reason, cancels_previous,
-        undecided, task_move, pull_request_url, pull_request_head)
+        undecided, task_move, pull_request_url, pull_request_head, pull_request_max_starts, about_pull_request)
       SELECT i.schedule_id, i.automation_uid, i.due_at, i.webhook_uid, i.delivery_id, i.lane, i.outcome, i.run_id, i.reason,
         coalesce(i.cancels_previous, false), coalesce(i.undecided, false), i.task_move, i.pull_request_url,
-        i.pull_request_head
+        i.pull_request_head, i.pull_request_max_starts, i.about_pull_request
       FROM jsonb_to_recordset($2::jsonb) AS i(schedule_id uuid, automation_uid text, due_at timestamptz, webhook_uid text,
         delivery_id uuid, lane text, outcome text, run_id uuid, reason text, cancels_previous boolean, undecided boolean,
-        task_move jsonb, pull_request_url text, pull_request_head text)
+        task_move jsonb, pull_request_url text, pull_request_head text, pull_request_max_starts integer, about_pull_request text)
     )
     SELECT id, enabled FROM moved;
 
@@ -5343,7 +5359,8 @@ SELECT kind = 'worker' AS is_worker FROM api_keys WHERE hash = $1;
 
 -- record_pull_request_event
     WITH event AS (
-      INSERT INTO pull_request_events (team_id, url, guid, kind, is_person, login, check_suite) VALUES ($1, $2, $3, $4, $5, $6, $8)
+      INSERT INTO pull_request_events (team_id, url, guid, kind, is_person, login, check_suite, frees_starts, review_id)
+      VALUES ($1, $2, $3, $4, $5, $6, $8, $9, $10)
       ON CONFLICT (team_id, guid) DO NOTHING RETURNING kind
     ), pull AS (
       INSERT INTO pull_requests AS p (team_id, url, state, author_login, opened_at, merged_at, closed_at, changed_at, additions, deletions,

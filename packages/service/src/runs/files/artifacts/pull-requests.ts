@@ -33,6 +33,10 @@ export interface PullRequestEvent {
   readonly seen: SeenPullRequest | null;
   /** Absent: the event is no check. */
   readonly checkSuite?: CheckSuite;
+  /** True: a person caused the event, so automations may again start runs for the pull request. */
+  readonly freesStarts?: boolean;
+  /** GitHub's id of the review that was submitted or dismissed. */
+  readonly reviewId?: number | undefined;
 }
 
 /** A completed check suite. The database and the API have these names. */
@@ -56,7 +60,8 @@ const record = defineStatement({
   name: 'record_pull_request_event',
   text: `
     WITH event AS (
-      INSERT INTO pull_request_events (team_id, url, guid, kind, is_person, login, check_suite) VALUES ($1, $2, $3, $4, $5, $6, $8)
+      INSERT INTO pull_request_events (team_id, url, guid, kind, is_person, login, check_suite, frees_starts, review_id)
+      VALUES ($1, $2, $3, $4, $5, $6, $8, $9, $10)
       ON CONFLICT (team_id, guid) DO NOTHING RETURNING kind
     ), pull AS (
       INSERT INTO pull_requests AS p (team_id, url, state, author_login, opened_at, merged_at, closed_at, changed_at, additions, deletions,
@@ -93,10 +98,10 @@ const record = defineStatement({
 
 /** Records what happened to a pull request of the team. */
 export async function recordPullRequestEvent(db: Queryable, teamId: string, event: PullRequestEvent): Promise<void> {
-  const { url, guid, kind, isPerson, login, seen, checkSuite } = event;
+  const { url, guid, kind, isPerson, login, seen, checkSuite, freesStarts = false, reviewId } = event;
   const pull = seen && { ...seen, ...seen.sizes };
   const values = [teamId, url, guid, kind, isPerson, login, pull && JSON.stringify(pull)];
-  await db.query(record, [...values, checkSuite ? JSON.stringify(checkSuite) : null]);
+  await db.query(record, [...values, checkSuite ? JSON.stringify(checkSuite) : null, freesStarts, reviewId ?? null]);
 }
 
 export const oldPullRequestEvents: RowRule = {

@@ -30,9 +30,11 @@ const read = defineStatement({
         SELECT e.kind, count(*) FROM pull_request_events e WHERE ${ofPull} AND e.is_person GROUP BY e.kind) k) AS counts,
       (SELECT coalesce(jsonb_agg(jsonb_build_object('login', l.login, 'is_person', l.is_person, 'decision', substr(l.kind, 8),
           'decided_at', ${rfc3339('l.occurred_at')}) ORDER BY l.occurred_at DESC), '[]') FROM (
-        SELECT * FROM (SELECT DISTINCT ON (e.login) e.login, e.is_person, e.kind, e.occurred_at FROM pull_request_events e
+        SELECT * FROM (SELECT DISTINCT ON (e.login) e.login, e.is_person, e.kind, e.occurred_at, e.review_id FROM pull_request_events e
           WHERE ${ofPull} AND e.kind IN ('review_approved', 'review_changes_requested')
-          ORDER BY e.login, e.occurred_at DESC) n ORDER BY n.occurred_at DESC LIMIT ${maxListed}) l) AS reviews,
+          ORDER BY e.login, e.occurred_at DESC) n
+        WHERE NOT EXISTS (SELECT FROM pull_request_events e
+          WHERE ${ofPull} AND e.kind = 'pr_action' AND e.review_id = n.review_id) ORDER BY n.occurred_at DESC LIMIT ${maxListed}) l) AS reviews,
       (SELECT coalesce(jsonb_agg(jsonb_build_object('app', l.suite->'app', 'conclusion', l.suite->'conclusion', 'completed_at',
           ${rfc3339("(l.suite->>'completed_at')::timestamptz")}) ORDER BY l.suite->>'completed_at' DESC), '[]') FROM (
         SELECT * FROM (SELECT DISTINCT ON (e.check_suite->'id') e.check_suite AS suite FROM pull_request_events e

@@ -1,6 +1,6 @@
 /** Finds out which pull requests are those of runs. */
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
+import { boolean, defineStatement, text, uuid } from '../../../platform/store/database/statement.ts';
 
 interface Named {
   /** In the canonical form of artifacts. */
@@ -39,3 +39,15 @@ export async function findPullRequestOfRun<N extends Named>(
   const pull = named.find(({ url }) => url === found?.url);
   return found && pull && { ...pull, runId: found.run_id };
 }
+
+const findPush = defineStatement({
+  name: 'find_push_of_commit',
+  text: `
+    SELECT EXISTS (SELECT FROM pushed_branches p JOIN runs r ON r.id = p.run_id
+      WHERE p.to_id = $2 AND p.result IN ('sent', 'unknown', 'pushed') AND r.team_id = $1) AS is_pushed`,
+  row: { is_pushed: boolean },
+});
+
+/** Returns whether a run of the team has pushed the commit. A push is recorded before it is forwarded, so before an event of it arrives. */
+export const hasPushed = async (db: Queryable, teamId: string, commit: string): Promise<boolean> =>
+  (await db.query(findPush, [teamId, commit]))[0]?.is_pushed ?? false;

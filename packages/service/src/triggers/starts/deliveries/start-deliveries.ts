@@ -78,6 +78,8 @@ interface Matched {
   readonly row: FedAutomation;
   readonly mismatch?: Mismatch;
   readonly pullRequest?: LimitedPullRequest;
+  /** URL of the pull request that the event is about, if its trigger sets no limit. */
+  readonly about?: string;
 }
 
 function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Matched[] {
@@ -88,7 +90,9 @@ function matchAll(delivery: AcceptedDelivery, fed: readonly FedAutomation[]): Ma
       if (!row.enabled) return { delivery, row, mismatch: { reason: disabledReason(row), checks: [] } };
       const matching = match(row);
       if (!matching.matched) return { delivery, row, mismatch: matching };
-      return { delivery, row, ...(matching.pullRequest ? { pullRequest: matching.pullRequest } : {}) };
+      const { pullRequest } = matching;
+      const about = delivery.sender?.about;
+      return { delivery, row, ...(pullRequest ? { pullRequest } : about === undefined ? {} : { about }) };
     });
 }
 
@@ -220,10 +224,12 @@ async function writeStarting(
     }),
   );
   const runs = runsOf(started);
-  const starts = matches.flatMap(({ row, pullRequest, delivery: { webhookUid, deliveryId } }, index): NewStart[] => {
+  const starts = matches.flatMap(({ row, pullRequest, about, delivery }, index): NewStart[] => {
     const [one, lane = null] = [started[index], candidates[index]?.lane];
     if (!one) return [];
-    return [{ automationUid: row.uid, event: { webhookUid, deliveryId }, lane, result: outcomeOf(one), pullRequest }];
+    const { webhookUid, deliveryId } = delivery;
+    const event = { webhookUid, deliveryId };
+    return [{ automationUid: row.uid, event, lane, result: outcomeOf(one), pullRequest, about }];
   });
   if (starts.length > 0)
     tx.atCommit(insertRunsAndStarts, [...parametersOfRuns(runs), startsParameter(starts), ...parameters]);

@@ -24,6 +24,8 @@ export interface EventSender {
   readonly is_own?: boolean | undefined;
   /** The pull request of a run of the team that the event is about; absent: it is about none. */
   readonly pull_request?: PullRequestOfRun | undefined;
+  /** URL of the pull request that the event is about, in the canonical form of artifacts; absent: it is about none. */
+  readonly about?: string | undefined;
 }
 
 /** A pull request whose branch a run has pushed. */
