@@ -25,7 +25,6 @@ const service = await openTestService({ env: fake.env });
 const { db } = service.deps;
 const clocksMs = [0, 60_000, -60_000];
 const services: OneProcess[] = [];
-for (const clockAheadMs of clocksMs) services.push(await start(clockAheadMs));
 afterAll(async () => {
   for (const each of services) await each.stop();
 });
@@ -39,6 +38,7 @@ async function start(clockAheadMs: number): Promise<OneProcess> {
   if (instanceId === undefined) throw new Error('the process gave no sign of life');
   return { ...one, instanceId };
 }
+for (const clockAheadMs of clocksMs) services.push(await start(clockAheadMs));
 
 /**
  * Kills a process, and moves the times of its rows two minutes into the past, so that the other processes need not wait before they
