@@ -89,8 +89,8 @@ export function driveHarness(options: DriverOptions): Driver {
   let cancelled = false;
   let interrupted = false;
   let isRunning = false;
-  /** The last denial in this turn. Without a text, the message about the denial becomes the next turn. */
-  let denied: { readonly text: string | undefined } | undefined;
+  /** The last denial in this turn. */
+  let denied: Denial | undefined;
   /** Aborts when the turn is over or was cancelled: no answer of a person is needed any more. */
   let turnEnded = new AbortController();
   const replay = replayFilter();
@@ -160,30 +160,16 @@ export function driveHarness(options: DriverOptions): Driver {
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };
     link.beginTurn?.();
-    const response = await sendPrompt(sessionId, blocks);
+    const send = (prompt: ContentBlock[]) => answers('session/prompt', link.prompt({ sessionId, prompt }));
+    const takeDenial = () => {
+      const taken = cancelled || interrupted || plan.changed !== undefined ? undefined : denied;
+      denied = undefined;
+      return taken;
+    };
+    const response = await sendAndContinue(send, blocks, takeDenial);
     if (response === 'denied') return { kind: 'succeeded', summary: updates.lastText.trim() };
     if (interrupted) return { kind: 'interrupted', summary: updates.lastText.trim() };
     return outcomeOf(response, profile, updates.lastText);
-  }
-
-  /** Sends the prompt, and after each denial its message. Returns `denied` if the message about the denial becomes the next turn. */
-  async function sendPrompt(sessionId: string, prompt: ContentBlock[]): Promise<PromptResponse | 'denied'> {
-    let response = await answers('session/prompt', link.prompt({ sessionId, prompt }));
-    // Codex ends its turn after a denial.
-    for (let count = 0; response.stopReason === 'cancelled' && denied !== undefined && count < maxDenials; count += 1) {
-      if (cancelled || interrupted || plan.changed !== undefined) break;
-      const { text } = denied;
-      denied = undefined;
-      if (text === undefined) return 'denied';
-      response = await answers('session/prompt', link.prompt({ sessionId, prompt: [{ type: 'text', text }] }));
-    }
-    return response;
-  }
-
-  function outcomeOfError(error: unknown): HarnessOutcome {
-    return deadline.exceeded === undefined
-      ? { kind: 'failed', code: 'agent_process_failed', summary: '', message: errorText(error) }
-      : { kind: 'interrupted', summary: updates.lastText.trim() };
   }
 
   /** Ends open questions to a person, and asks the harness to end the turn. */
@@ -211,7 +197,10 @@ export function driveHarness(options: DriverOptions): Driver {
       updates.startTurn();
       plan.startTurn();
       denied = undefined;
-      const promptOutcome = await prompt(turn).catch(outcomeOfError);
+      const promptOutcome = await prompt(turn).catch((error: unknown): HarnessOutcome => {
+        if (deadline.exceeded !== undefined) return { kind: 'interrupted', summary: updates.lastText.trim() };
+        return { kind: 'failed', code: 'agent_process_failed', summary: '', message: errorText(error) };
+      });
       const ended = (await check?.explain(promptOutcome)) ?? promptOutcome;
       isRunning = false;
       await plan.endTurn();
@@ -252,6 +241,30 @@ export function driveHarness(options: DriverOptions): Driver {
 
 /** Maximum number of times that the driver continues a turn that the harness ended because of a denial. */
 const maxDenials = 20;
+
+/** A denial of a person. Without a text, the message about the denial becomes the next turn. */
+interface Denial {
+  readonly text: string | undefined;
+}
+
+/**
+ * Sends the prompt. Codex ends its turn after a denial: sends the text of each denial as a further prompt. Returns `denied` if the message
+ * about a denial becomes the next turn.
+ */
+async function sendAndContinue(
+  send: (prompt: ContentBlock[]) => Promise<PromptResponse>,
+  prompt: ContentBlock[],
+  takeDenial: () => Denial | undefined,
+): Promise<PromptResponse | 'denied'> {
+  let response = await send(prompt);
+  for (let count = 0; response.stopReason === 'cancelled' && count < maxDenials; count += 1) {
+    const denial = takeDenial();
+    if (denial === undefined) break;
+    if (denial.text === undefined) return 'denied';
+    response = await send([{ type: 'text', text: denial.text }]);
+  }
+  return response;
+}
 
 /** Time in which a harness must end a turn that changed something in the mode `plan`. */
 const planGraceMs = 2_000;
