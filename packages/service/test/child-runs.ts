@@ -28,8 +28,7 @@ export interface TestChildRuns {
 /** Returns functions that act like the agents of runs of this service. */
 export function testChildRuns(service: TestService): TestChildRuns {
   const started = async (assignment: Assignment): Promise<Assignment> => {
-    const events = [{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-    await service.report(assignment.runToken, events);
+    await service.begin(assignment.runToken);
     return assignment;
   };
   const orchestrator = async (body: Record<string, unknown> = {}) =>

@@ -85,6 +85,8 @@ export interface TestService {
    * replace these two.
    */
   report(runToken: string, events: readonly object[], firstSeq?: number): Promise<TestAnswer<{ acknowledged: number }>>;
+  /** Reports as the agent of the run token that the agent has started, and with a prompt also that the step `s1` has begun. */
+  begin(runToken: string, prompt?: string): Promise<void>;
   /** Sends a request. Throws unless the answer is a valid problem document with this status. */
   problem(status: number, method: string, path: string, options?: RequestOptions): Promise<Problem>;
   newRun(body?: Record<string, unknown>, key?: string): Promise<string>;
@@ -195,6 +197,12 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     return body;
   };
 
+  const report: TestService['report'] = (key, events, firstSeq = 1) => {
+    const occurred_at = '2026-01-02T03:04:05.000Z';
+    const numbered = events.map((event, index) => ({ seq: firstSeq + index, occurred_at, ...event }));
+    return request('POST', '/harness-support/events', { key, body: { events: numbered } });
+  };
+
   const newRun = async (body: Record<string, unknown> = {}, key = adminKey) =>
     (await ok<{ run_id: string }>('POST', '/agent/runs', { key, body: { prompt: 'Do it', ...body } })).run_id;
 
@@ -245,10 +253,14 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     newKey,
     request,
     ok,
-    report: (key, events, firstSeq = 1) => {
-      const occurred_at = '2026-01-02T03:04:05.000Z';
-      const numbered = events.map((event, index) => ({ seq: firstSeq + index, occurred_at, ...event }));
-      return request('POST', '/harness-support/events', { key, body: { events: numbered } });
+    report,
+    begin: async (key, prompt) => {
+      const turn = prompt === undefined ? [] : [{ type: 'turn_started', step_id: 's1', prompt }];
+      const { status, text } = await report(key, [
+        { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+        ...turn,
+      ]);
+      if (status !== 200) throw new Error(text);
     },
     problem: async (status, method, path, given) => {
       const answer = await request(method, path, given);

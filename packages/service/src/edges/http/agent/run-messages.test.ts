@@ -9,9 +9,7 @@ const service = await openTestService();
 
 const messages = '/harness-support/messages';
 const started = async (assignment: Assignment): Promise<Assignment> => {
-  const at = '2026-01-02T03:04:05.000Z';
-  const events = [{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-  await service.report(assignment.runToken, events);
+  await service.begin(assignment.runToken);
   return assignment;
 };
 const root = async (body: Record<string, unknown> = {}) =>

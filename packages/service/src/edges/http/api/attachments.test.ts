@@ -10,9 +10,7 @@ afterEach(async () => void (await db.query('DELETE FROM prepared_attachments')))
 const nobody = '01900000-0000-7000-8000-000000000000';
 const begin = async () => {
   const started = await service.startExecution();
-  const occurred_at = '2026-01-02T03:04:05.000Z';
-  const events = [{ seq: 1, occurred_at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-  await service.report(started.runToken, events);
+  await service.begin(started.runToken);
   return started;
 };
 const filesOf = (count: number) =>

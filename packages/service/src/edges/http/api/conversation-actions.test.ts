@@ -10,9 +10,7 @@ const of = (id: string, action: string) => `/agent/conversations/${id}/${action}
 const conversationOf = async (runId: string) =>
   (await service.ok<RunItem>('GET', `/agent/runs/${runId}`)).conversation_id ?? '';
 const begin = async (key: string) => {
-  const occurred_at = '2026-01-02T03:04:05.000Z';
-  const events = [{ seq: 1, occurred_at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-  await service.report(key, events);
+  await service.begin(key);
 };
 const itemsOf = async (key: string) =>
   (await service.ok<{ items: object[] }>('GET', '/harness-support/inbox', { key })).items;

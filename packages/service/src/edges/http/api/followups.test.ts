@@ -18,11 +18,7 @@ interface Inbox {
 const at = '2026-01-02T03:04:05.000Z';
 const start = async (token: string) => {
   await service.request('POST', '/harness-support/resolve-prompt', { key: token, body: {} });
-  const events = [
-    { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
-    { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's1', prompt: 'Go.' },
-  ];
-  await service.report(token, events);
+  await service.begin(token, 'Go.');
 };
 const finish = async (token: string, turn: number) => {
   const body = { turn, success: true, summary: 'done' };

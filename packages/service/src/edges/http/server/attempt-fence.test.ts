@@ -139,8 +139,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     const path = `/harness-support/child-runs/${child.runId}/cancel`;
     const cancelling = await authenticated(() => service.request('POST', path, { key: first.runToken }));
     await handOutAgain();
-    const events = [{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-    await service.report(child.runToken, events);
+    await service.begin(child.runToken);
     expect((await cancelling.answer).status).toBe(401);
     expect(await recordOf(first.runId)).toMatchObject({ children: ['INPROGRESS'] });
   });
