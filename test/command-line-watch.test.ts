@@ -152,6 +152,37 @@ test('`run` stops the programs that it started and creates no run if Ctrl-C come
   expect(processesOf(path.join(folder, 'other'))).toEqual([]);
 });
 
+test('Ctrl-C ends `compare` in a terminal: at the question nothing starts, and later it names the runs, which continue', async () => {
+  const original = await created('ask.md');
+  await expect.poll(() => stateOf(original)).toBe('SUCCEEDED');
+  const count = async () => JSON.parse((await call(['runs', '--json'])).output).runs.length as number;
+  const before = await count();
+  const question = 'Start them? [y/N] ';
+  // Ctrl-C and Ctrl-D.
+  for (const key of ['\x03', '\x04']) {
+    const asked = inTerminal('compare', original, '--prompt', 'sleep.md', '--times', '2');
+    await asked.sees(question);
+    asked.type(key);
+    expect(await asked.exited).toBe(130);
+    expect(asked.output()).toMatch(/runyard: interrupted at the question\s*$/);
+  }
+  expect(await count()).toBe(before);
+  const waits = inTerminal('compare', original, '--prompt', 'sleep.md', '--times', '2');
+  await waits.sees(question);
+  waits.type('y\r');
+  await waits.sees('started 2 runs; waiting for their end. Ctrl-C leaves them running');
+  waits.type('\x03');
+  expect(await waits.exited).toBe(130);
+  const [, named = ''] =
+    /the runs continue; see the table again with: bin\/runyard compare (.*)/.exec(waits.output()) ?? [];
+  const [first, ...repeated] = named.trim().split(' ');
+  expect([first, repeated.length, await count()]).toEqual([original, 2, before + 2]);
+  for (const runId of repeated) {
+    await expect.poll(() => stateOf(runId)).toBe('INPROGRESS');
+    await call(['cancel', runId]);
+  }
+});
+
 test('the help of each command that follows a run explains the exit codes', async () => {
   for (const command of ['run', 'logs', 'approve', 'deny', 'send'])
     expect((await call([command, '--help'])).output).toContain('3 the run is BLOCKED');

@@ -142,6 +142,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
       'inbox',
       'subscriptions',
       'github',
+      'repositories',
     ],
     columns: { ...rooms(stateColumns, 'executions'), ...rooms(counterColumns, 'executions', 'runs') },
   },

@@ -78,6 +78,11 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     await page.getByLabel('Memory, MB').fill('12');
     await page.getByLabel('Keep a failed setup, minutes').fill('5');
     await page.getByLabel(/^web search/).check();
+    await page.getByLabel('Comments', { exact: true }).fill('51');
+    await page.getByLabel('Resolved threads').fill('3');
+    await button('Save').click();
+    expect(await page.locator('input:invalid').getAttribute('name')).toBe('github_tools.comment');
+    await page.getByLabel('Comments', { exact: true }).fill('2');
     await button('Save').click();
     const memory = page.getByLabel('Memory, MB');
     await expect.poll(() => memory.getAttribute('aria-invalid')).toBe('true');
@@ -97,6 +102,7 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
       limits: { memory_mb: 2048 },
       failure_session_retention_minutes: 5,
       provider_tools: ['web_search'],
+      github_tools: { comment: 2, resolve_thread: 3 },
     };
     expect((await environments())[0]?.config).toEqual(changed);
     await page.goto(`${service.baseUrl}/environments/${made?.uid}?edit=true`);
@@ -104,9 +110,17 @@ describe.skipIf(noBrowser)(`environments on the dashboard${noBrowser ? ` (skippe
     await button(/^Edit/).waitFor();
     await expect.poll(() => page.getByLabel('What it is for').count()).toBe(0);
     expect((await environments())[0]?.config).toEqual(changed);
+    await page.getByText('comment ×2, resolve thread ×3').waitFor();
     for (const text of ['redis on port 6379: exec redis-server, ready after redis-cli ping', 'only for the setup'])
       await page.getByText(text).waitFor();
     await browser().picture('environment');
+    await button(/^Edit/).click();
+    await browser().picture('environment-form');
+    for (const label of ['Comments', 'Resolved threads']) await page.getByLabel(label, { exact: true }).fill('');
+    await button('Save').click();
+    await page.getByText('comment ×2').waitFor({ state: 'detached' });
+    const { github_tools: _tools, ...others } = changed;
+    expect((await environments())[0]?.config).toEqual(others);
 
     await button(/^Test the setup/).click();
     await page.waitForURL(/\/runs\/[0-9a-f-]{36}/);

@@ -167,7 +167,7 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     expect(page.url()).toBe(`${service.baseUrl}/runs/${run}?tab=files#part-2`);
   });
 
-  test('a failed run opens at its reason, which it says once, with the output of all setup steps', async () => {
+  test('a failed run shows its reason, also if it fails while it is watched, and says it once, with the output of all setup steps', async () => {
     const agent = await startAgent(service, { title: 'Fails at last' });
     const step = { step_id: 'one', kind: 'setup_command', name: 'npm ci' };
     await agent.happen('setup_step_started', step);
@@ -177,14 +177,20 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
       ...texts.map((text, index) => ({ type: 'text', step_id: 's', message_id: `m${index}`, role: 'assistant', text })),
     );
     const error = { code: 'agent_process_failed', message: 'The tests of billing fail' };
-    await agent.send('/finish-task', { turn: 1, success: false, summary: error.message, error });
     await open(`/runs/${agent.runId}`);
+    await page.getByText('Message 59.').waitFor();
+    const scroll = page.locator('[data-part=scroll]');
+    await expect.poll(() => scroll.evaluate(({ scrollTop }) => scrollTop)).toBeGreaterThan(0);
+    await agent.send('/finish-task', { turn: 1, success: false, summary: error.message, error });
+    await page.locator('[data-part=why]').waitFor();
+    await expect.poll(() => scroll.evaluate(({ scrollTop }) => scrollTop)).toBe(0);
+    await page.reload();
     const reason = page.locator('#main > div').getByText(error.message);
     await reason.first().waitFor();
     await page.getByText('Message 59.').waitFor({ state: 'attached' });
     await browser().picture('fault-failed');
     expect(await reason.filter({ visible: true }).count()).toBe(1);
-    expect(await page.locator('[data-part=scroll]').evaluate(({ scrollTop }) => scrollTop)).toBe(0);
+    expect(await scroll.evaluate(({ scrollTop }) => scrollTop)).toBe(0);
     await page.locator('[data-part=why]').getByText('npm ci').click();
     await page.getByText('added 12 packages').filter({ visible: true }).waitFor();
     await browser().picture('fault-failed-setup');

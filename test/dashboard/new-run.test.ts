@@ -1,6 +1,7 @@
 /** Tests the form for a new run in a real browser: files, skill, MCP servers, the picker of models, and the last choices of a person. */
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
+import type { Environment } from '@runyard/contract/environments/environments';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -109,6 +110,63 @@ describe.skipIf(noBrowser)(`the form for a new run${noBrowser ? ` (skipped: ${no
     await page.getByText('"harness":{"type":"claude"}').waitFor();
     await page.getByLabel('Skill').fill('acme/web:fix');
     await page.getByText('"skill":"acme/web:fix"').waitFor();
+  });
+
+  test('a repository that is typed as an address creates an environment once, and the run uses it', async () => {
+    const environments = async () =>
+      (await service.request<{ environments: Environment[] }>('GET', '/agent/environments')).body.environments;
+    const field = () => page.getByLabel('Repository', { exact: true });
+    const create = () => page.getByRole('button', { name: 'Create environment acme-site@next' });
+    const before = (await environments()).length;
+    await open();
+    await page.getByLabel('Prompt').fill('Do it');
+    for (const [text, fault] of [
+      ['<img src=x onerror=alert(1)>/site', 'must be a repository'],
+      ['file:///etc/passwd', 'must be a repository'],
+      ['https://ada:secret@127.0.0.1:9/acme/site', 'must have no user name or password'],
+      ['http://169.254.169.254/acme/site', 'must be on 127.0.0.1:9'],
+    ] as const) {
+      await field().fill(text);
+      await page.getByText(fault).waitFor();
+      await page.getByRole('button', { name: /^Start run/ }).click();
+      expect(await page.getByRole('button', { name: /^Create environment/ }).count()).toBe(0);
+      // The service refuses the same address.
+      const config = { name: 'refused', github_repos: [{ url: text }] };
+      const answer = await service.request('POST', '/agent/environments', { body: { config } });
+      if (!text.includes('secret')) expect(answer.status, text).toBe(400);
+      else await service.request('DELETE', `/agent/environments/${(answer.body as { uid: string }).uid}`);
+    }
+    await browser().picture('new-run-repository-fault');
+    await field().fill('https://127.0.0.1:9/acme/site/tree/next');
+    await create().waitFor();
+    await page.getByRole('button', { name: /^Start run/ }).click();
+    expect(new URL(page.url()).pathname, 'the run waits for its environment').toBe('/runs/new');
+    await browser().picture('new-run-repository');
+    await create().click();
+    await page.getByText('The run uses the environment acme-site@next.').waitFor();
+    await browser().picture('new-run-repository-chosen');
+    const made = (await environments()).find(({ config }) => config.name === 'acme-site@next');
+    expect(made?.config.github_repos).toEqual([{ owner: 'acme', repo: 'site', ref: 'next' }]);
+    expect((await started()).agent_config?.environment_id).toBe(made?.uid);
+    // The next run finds the environment. Another environment in the list empties the field.
+    await open();
+    await page.getByLabel('Prompt').fill('Do it again');
+    await page.getByLabel('Environment', { exact: true }).selectOption('');
+    await field().fill('Acme/site@next');
+    await page.getByText('The run uses the environment acme-site@next.').waitFor();
+    expect((await started()).agent_config?.environment_id).toBe(made?.uid);
+    expect((await environments()).length).toBe(before + 1);
+    await open();
+    await field().fill('acme/site@next');
+    await page.getByText('The run uses the environment').waitFor();
+    await page.getByLabel('Environment', { exact: true }).selectOption('');
+    expect(await field().inputValue()).toBe('');
+    // A viewer reads why there is no button.
+    await signIn(page, service, await service.newKey({ role: 'viewer' }));
+    await open();
+    await field().fill('acme/other');
+    await page.getByText('your role is viewer: a member can create one').waitFor();
+    expect(browser().complaints).toEqual([]);
   });
 
   test('a fault behind “More” is shown, and the form has no accessibility fault', async () => {

@@ -1,4 +1,5 @@
 /** Uses the dashboard in a real browser as a person does, with a service and a worker as processes and runs in real sandboxes. */
+import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from '../fakes/git-host.ts';
 import { noBrowser, useBrowser } from '../support/browser.ts';
@@ -113,6 +114,19 @@ describe.skipIf(noBrowser)(`the dashboard with real runs${noBrowser ? ` (skipped
       await page.locator('[data-part=diff]', { hasText: 'line of the agent' }).waitFor();
       await page.getByText('read again every few seconds').waitFor({ state: 'detached' });
       expect(browser().complaints).toEqual([]);
+    });
+
+    test('a person downloads a file of a workspace without git while the run works', async () => {
+      const runId = await system.createRun(block('echo early-$((40+2)) > report.md; sleep 600'));
+      await openSignedIn(`/runs/${runId}?tab=files`);
+      const [download] = await Promise.all([
+        page.waitForEvent('download'),
+        page.locator('main').getByRole('button', { name: 'Download report.md' }).first().click(),
+      ]);
+      await state('INPROGRESS').waitFor();
+      expect(readFileSync((await download.path()) ?? '', 'utf8')).toBe('early-42\n');
+      await browser().picture('real-run-loose-files');
+      await system.call('POST', `/agent/runs/${runId}/cancel`);
     });
 
     test('a run whose setup fails shows the failed step with its output, and the next step of the person', async () => {

@@ -1,5 +1,6 @@
 /** Tests that the page of a run shows its result and its checks, and only as text. With SCREENSHOT_DIR, takes pictures. */
 import path from 'node:path';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
@@ -101,6 +102,16 @@ describe.skipIf(noBrowser)(`results on the page of a run${noBrowser ? ` (skipped
     expect(await page.locator('img[src=x]').count()).toBe(0);
     await page.getByRole('button', { name: 'Repeat with…' }).click();
     await page.getByLabel('runbook').check();
+    await page.getByLabel('claude', { exact: true }).check();
+    await page.getByLabel('With these skills').fill('acme/skills:one  acme/skills:two');
+    await page.getByLabel('How often').fill('2');
+    if (folder) await page.screenshot({ path: path.join(folder, 'repeat.png') });
+    await page.getByRole('button', { name: 'Next: the cost' }).click();
+    await page.getByRole('alertdialog', { name: 'Start 4 runs?' }).waitFor();
+    await page.getByRole('button', { name: 'Start nothing' }).click();
+    await page.getByRole('button', { name: 'Repeat with…' }).click();
+    await page.getByLabel('runbook').check();
+    await page.getByLabel('oz', { exact: true }).check();
     await page.getByLabel('How often').fill('2');
     await page.getByRole('button', { name: 'Next: the cost' }).click();
     const created = () => service.deps.db.query('SELECT id FROM runs WHERE rerun_of = $1', [runId]);
@@ -108,9 +119,25 @@ describe.skipIf(noBrowser)(`results on the page of a run${noBrowser ? ` (skipped
     expect(await created()).toEqual([]);
     await page.getByRole('button', { name: 'Start the runs' }).click();
     await expect.poll(() => table.getByText('repeated').count()).toBe(2);
-    expect(await created()).toHaveLength(2);
+    const [repeated, ...others] = await created();
+    expect(others).toHaveLength(1);
+    const { body } = await service.request<RunItem>('GET', `/agent/runs/${repeated?.id}`);
+    expect(body.agent_config).toMatchObject({ harness: { type: 'oz' }, model_id: 'runbook' });
     if (folder) await page.screenshot({ path: path.join(folder, 'compare.png'), fullPage: true });
     await page.getByLabel('Remove The original').first().click();
+    await expect.poll(() => table.getByRole('columnheader').count()).toBe(3);
+
+    // The address of the page is a link, and a rerun is compared with its original.
+    const rerunId = (await service.request<{ run_id: string }>('POST', `/agent/runs/${runId}/rerun`)).body.run_id;
+    await page.goto(`${service.baseUrl}/runs/${rerunId}`);
+    await page.getByRole('button', { name: 'More' }).first().click();
+    await page.getByRole('menuitem', { name: 'Compare…' }).click();
+    await expect.poll(() => table.getByRole('columnheader').count()).toBe(3);
+    await page.reload();
+    await expect.poll(() => table.getByRole('columnheader').count()).toBe(3);
+    await page.goto(`${service.baseUrl}/runs`);
+    for (const index of [1, 2]) await page.getByRole('checkbox').nth(index).check();
+    await page.getByRole('toolbar').getByRole('link', { name: 'Compare' }).click();
     await expect.poll(() => table.getByRole('columnheader').count()).toBe(3);
   });
 });

@@ -103,6 +103,12 @@ describe.skipIf(noBrowser)(`the page of a run${noBrowser ? ` (skipped: ${noBrows
     await service.deps.db.query("UPDATE followups SET execution_id = id, taken_at = now() WHERE message = 'Too late.'");
     await page.getByRole('button', { name: 'Save' }).click();
     await page.getByText('The agent already has this follow-up').waitFor();
+    await page.getByRole('button', { name: 'Back' }).click();
+    await field.fill('After the end.');
+    await page.getByRole('button', { name: 'Send message' }).click();
+    await queued.getByText('After the end.').waitFor();
+    await service.request('POST', `/agent/runs/${working.runId}/cancel`);
+    await queued.getByText('The agent gets this with the next message.').waitFor();
   });
 
   test('shows the work, the facts and the files of an ended run, also on a narrow page', async () => {

@@ -129,7 +129,8 @@ describe.skipIf(noBrowser)(`the screens of the dashboard${noBrowser ? ` (skipped
   const open = async (address: string) => {
     const { page } = browser();
     await page.goto(service.baseUrl + address);
-    await page.locator('h1').first().waitFor();
+    // The page of the service for an unknown address has a heading, but is not the dashboard.
+    await page.locator('#root h1').first().waitFor();
     await page.locator('[data-part=skeleton]').first().waitFor({ state: 'detached' });
     await page.evaluate(untilStill);
   };

@@ -1,4 +1,5 @@
 /** Tests the usage screen of the dashboard in a real browser. */
+import { randomUUIDv7 } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
@@ -64,6 +65,54 @@ describe.skipIf(noBrowser)(`the usage screen${noBrowser ? ` (skipped: ${noBrowse
     await page.getByRole('cell', { name: 'Administrator person' }).waitFor();
     await page.getByRole('button', { name: '30 days' }).click();
     await page.waitForURL(/from=\d{4}-\d\d-\d\d/);
+    expect(complaints).toEqual([]);
+  });
+
+  test('sorts the runs that were created in the days by cost or time, if there are at most 2,000', async () => {
+    for (const [title, cost, minutes] of [
+      ['Cheap <b>and</b> long', 0.5, 90],
+      ['Expensive', 2, 3],
+      ['Of an unknown price', null, 1],
+    ] as const) {
+      const { runId, executionId } = await service.startExecution({ title });
+      await service.deps.db.query(
+        `INSERT INTO model_requests VALUES ($1, $2, $3, 'm', 'p', 200, 10, 5, 0, 0, $4::double precision, $4::double precision, 0, 0, NULL, 12)`,
+        [randomUUIDv7(), runId, executionId, cost === null ? null : cost / 2],
+      );
+      await service.deps.db.query(
+        `UPDATE runs SET state = 'SUCCEEDED', started_at = now() - make_interval(mins => $2), ended_at = now() WHERE id = $1`,
+        [runId, minutes],
+      );
+    }
+    await service.newRun({ title: 'Without a request' });
+    await signIn(page, service);
+    await page.goto(`${service.baseUrl}/usage`);
+    await page.getByRole('link', { name: 'By run' }).click();
+    const titles = (name: string) => page.getByRole('table', { name }).locator('tbody a').allTextContents();
+    const known = ['Expensive', 'Cheap <b>and</b> long'];
+    await expect
+      .poll(() => titles('Most expensive runs'))
+      .toEqual([...known, 'Of an unknown price', 'Without a request']);
+    await page.getByText('4 runs created in these days').waitFor();
+    await browser().picture('usage-runs');
+    await page.getByRole('button', { name: 'Longest' }).click();
+    await expect.poll(async () => (await titles('Longest runs')).slice(0, 2)).toEqual(known.toReversed());
+    const colour = (name: string) =>
+      page.evaluate<string>(
+        `getComputedStyle([...document.querySelectorAll('button')].find((each) => each.textContent === '${name}')).backgroundColor`,
+      );
+    await page.reload();
+    await expect.poll(async () => (await titles('Longest runs'))[0]).toBe(known[1]);
+    expect(await colour('Longest'), 'the chosen order is seen').not.toBe(await colour('Most expensive'));
+    await page.setViewportSize({ width: 390, height: 844 });
+    await page.reload();
+    await page.getByRole('table', { name: 'Longest runs' }).waitFor();
+    await browser().picture('usage-runs-390');
+    await page.route('**/api/v1/agent/runs/counts?*', (route) =>
+      route.fulfill({ json: { total: 20_000, is_exact: false, states: {}, spent_usd: 0 } }),
+    );
+    await page.reload();
+    await page.getByText('More than 20,000 runs were created in these days').waitFor();
     expect(complaints).toEqual([]);
   });
 

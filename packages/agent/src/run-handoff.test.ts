@@ -79,6 +79,21 @@ describe('a snapshot', () => {
     ]);
   });
 
+  test('of a workspace without git repositories is also sent on request during a turn', async () => {
+    const wait = 'until [ -e .go ]; do sleep 0.05; done';
+    await start(sh(`echo a > a; echo b > b; report-artifact handoff b; touch .ready; ${wait}; echo c > c; rm b`));
+    await expect.poll(() => existsSync(join(agent.workspace, '.ready'))).toBe(true);
+    fake.tell({ type: 'changes', asked: 1 });
+    await expect.poll(() => fake.snapshots[0]?.files.every(({ bytes }) => bytes)).toBe(true);
+    writeFileSync(join(agent.workspace, '.go'), '');
+    await ended();
+    expect(fake.snapshots.map(({ files }) => files.map(({ filename }) => filename))).toEqual([
+      ['b', 'a'],
+      ['a', 'c'],
+    ]);
+    expect(of('notice').map(({ data }) => data)).toEqual([{ what: 'b', reason: 'it does not exist' }]);
+  });
+
   test('is not sent by a run without changes and files', async () => {
     await start(sh('true'));
     await ended();

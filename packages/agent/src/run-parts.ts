@@ -161,7 +161,11 @@ function openFiles(
   const { client, workspace, ownFolders } = options;
   const { notice, progress, reporter, reporting, turn } = reports;
   const { signal } = reporting;
-  const changes = changesReporter({ client, workspace, ownFolders, env, signal });
+  const changes = changesReporter({
+    ...{ client, workspace, ownFolders, env, signal },
+    // The checks of a run store snapshots themselves, and another snapshot would replace theirs.
+    sendFiles: async () => (checks === undefined ? await saver.showFiles(turn()) : undefined),
+  });
   const saver = deferredSaver({
     client,
     workspace,

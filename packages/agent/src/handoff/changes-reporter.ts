@@ -8,6 +8,8 @@ export interface ChangesReporterOptions {
   /** False: the workspace was not created for the run, so its files are not reported. */
   readonly ownFolders: boolean;
   readonly env: Readonly<Record<string, string | undefined>>;
+  /** Sends the files of a workspace without git repositories, so that a person who views the changes can download the files. */
+  readonly sendFiles: () => Promise<void>;
   /** Ends all reports. */
   readonly signal: AbortSignal;
   /** Minimum pause between a report and the next report that `ask` causes. Default: 5 s. */
@@ -35,7 +37,7 @@ export function changesReporter(options: ChangesReporterOptions): ChangesReporte
   let nextMs = 0;
   let hasReported = false;
 
-  async function send(signal: AbortSignal): Promise<void> {
+  async function send(signal: AbortSignal, isAsked: boolean): Promise<void> {
     signal.throwIfAborted();
     const began = monotonicMs();
     const { readChanges } = await import('./changes.ts');
@@ -44,25 +46,26 @@ export function changesReporter(options: ChangesReporterOptions): ChangesReporte
       await client.ask('POST', 'changes', { body, signal });
       hasReported = true;
     }
+    if (body.repositories.length === 0 && isAsked) await options.sendFiles();
     const ended = monotonicMs();
     nextMs = ended + Math.max(restMs, 10 * (ended - began));
   }
-  const report = async (signal: AbortSignal) => {
+  const report = async (signal: AbortSignal, isAsked = false) => {
     if (!options.ownFolders) return;
-    const sent = last.then(() => send(AbortSignal.any([signal, options.signal])));
+    const sent = last.then(() => send(AbortSignal.any([signal, options.signal]), isAsked));
     last = sent.catch(() => {});
     await sent;
   };
 
   return {
-    report,
+    report: (signal) => report(signal),
     ask() {
       if (isAsked) return;
       isAsked = true;
       const answer = async () => {
         await delay(Math.max(0, nextMs - monotonicMs()), options.signal);
         isAsked = false;
-        await report(options.signal);
+        await report(options.signal, true);
       };
       answer().catch((error: Error) => {
         isAsked = false;

@@ -139,6 +139,9 @@ test('the reporter pauses between two reports, and a report that was requested d
     workspace,
     ownFolders: true,
     env: { HOME: testFolder(), PATH: process.env.PATH },
+    sendFiles: async () => {
+      throw new Error('the workspace has a repository');
+    },
     signal: end.signal,
     restMs: 300,
   });

@@ -29,6 +29,8 @@ export interface DeferredSaver {
   save(turn: number): Promise<void>;
   /** Saves the workspace as it is in the middle of this turn. Does nothing before `begin`. Rejects if the workspace was not saved. */
   checkpoint(turn: number, marks: CheckpointMarks): Promise<void>;
+  /** Sends the files as they are in the middle of this turn. Does nothing before `begin`. Rejects if they were not sent. */
+  showFiles(turn: number): Promise<void>;
   /** Keeps the snapshot of this turn, which is stored: `save` does not replace it. */
   keepSnapshot(turn: number): Promise<void>;
   /** Stops the current saving. Called when the next turn begins. */
@@ -74,6 +76,9 @@ export function deferredSaver(options: DeferredSaverOptions): DeferredSaver {
     },
     async checkpoint(turn, marks) {
       await (await saver?.())?.checkpoint(turn, marks);
+    },
+    async showFiles(turn) {
+      if (!isEmpty()) await (await saver?.())?.showFiles(turn);
     },
     async keepSnapshot(turn) {
       (await saver?.())?.keepSnapshot(turn);

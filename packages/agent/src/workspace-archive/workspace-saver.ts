@@ -49,6 +49,11 @@ export interface WorkspaceSaver {
    * checkpoint. Rejects if the checkpoint failed.
    */
   checkpoint(turn: number, marks: CheckpointMarks): Promise<void>;
+  /**
+   * Sends a snapshot of the files as they are in the middle of this turn, if nothing is being saved. `save` and `abort` stop it. Rejects if
+   * the snapshot failed.
+   */
+  showFiles(turn: number): Promise<void>;
   /** Keeps the snapshot of this turn, which is stored: `save` does not replace it. */
   keepSnapshot(turn: number): void;
   /** Stops saving. Resolves when all processes of the saver have ended. */
@@ -66,7 +71,8 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   let hasSnapshot = options.restored;
   let keptTurn: number | undefined;
   let saving: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
-  let checkpointing: { done: Promise<void>; abort: AbortController } | undefined;
+  /** A checkpoint or a snapshot in the middle of a turn. */
+  let inTurn: { done: Promise<unknown>; abort: AbortController } | undefined;
 
   /** Returns a fingerprint of the folders. Undefined means that the folders count as changed, because no fingerprint could be computed. */
   async function stateOfFolders(signal: AbortSignal): Promise<string | undefined> {
@@ -115,21 +121,56 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   }
 
   async function saveSnapshot(turn: number, stateBefore: string | undefined, signal: AbortSignal): Promise<void> {
-    if (turn === keptTurn) return await options.reportChanges(signal);
+    if (turn === keptTurn || (await sendFiles(turn, stateBefore, options.onLeftOut, signal)))
+      await options.reportChanges(signal);
+  }
+
+  /** Sends a snapshot. Returns false if nothing has changed since the last one. */
+  async function sendFiles(
+    turn: number,
+    stateBefore: string | undefined,
+    onLeftOut: SaverOptions['onLeftOut'],
+    signal: AbortSignal,
+  ): Promise<boolean> {
     const handedOff = options.handedOff();
     const state = stateBefore && `${stateBefore} ${handedOff.join('\0')}`;
-    if (state !== undefined && state === snapshotState) return;
-    if (stateBefore === 'empty' && !hasSnapshot) return;
-    const { workspace, onLeftOut } = options;
+    if (state !== undefined && state === snapshotState) return false;
+    if (stateBefore === 'empty' && !hasSnapshot) return false;
+    const { workspace } = options;
     const { sendSnapshot } = await import('../handoff/send.ts');
     const isThere = await sendSnapshot({
       ...{ client, workspace, env, handedOff, turn, signal, onLeftOut },
       withPatches: folders !== undefined,
       evenEmpty: hasSnapshot,
     });
-    await options.reportChanges(signal);
     hasSnapshot ||= isThere;
     snapshotState = state;
+    return true;
+  }
+
+  async function sendFilesInTurn(turn: number, signal: AbortSignal): Promise<void> {
+    let isWhole = true;
+    const onLeftOut = () => {
+      isWhole = false;
+    };
+    await sendFiles(turn, await stateOfFolders(signal), onLeftOut, signal);
+    // Only the snapshot at the end of the turn reports what it leaves out, so it must not be omitted as unchanged.
+    if (!isWhole) snapshotState = undefined;
+  }
+
+  /** Does work in the middle of a turn, if no other work is in progress. Does not reject if `save` or `abort` stopped it. */
+  async function meanwhile(work: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
+    if (saving !== undefined || inTurn !== undefined) return;
+    const abortThis = new AbortController();
+    const done = work(AbortSignal.any([abortThis.signal, options.signal]));
+    inTurn = { done, abort: abortThis };
+    try {
+      await done;
+    } catch (error) {
+      if (!abortThis.signal.aborted) throw error;
+    } finally {
+      inTurn = undefined;
+    }
   }
 
   async function saveBoth(turn: number, signal: AbortSignal): Promise<void> {
@@ -143,15 +184,15 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   }
 
   async function abort(): Promise<void> {
-    await abortCheckpoint();
+    await abortInTurn();
     saving?.abort.abort(new Error('the next turn begins'));
     await saving?.done;
     saving = undefined;
   }
 
-  async function abortCheckpoint(): Promise<void> {
-    checkpointing?.abort.abort(new Error('the turn has ended'));
-    await checkpointing?.done.catch(() => {});
+  async function abortInTurn(): Promise<void> {
+    inTurn?.abort.abort(new Error('the turn has ended'));
+    await inTurn?.done.catch(() => {});
   }
 
   return {
@@ -160,7 +201,7 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
       snapshotState = archivedState && `${archivedState} `;
     },
     async save(turn) {
-      await abortCheckpoint();
+      await abortInTurn();
       if (saving !== undefined && saving.turn !== turn) await abort();
       if (saving === undefined) {
         const abortThis = new AbortController();
@@ -169,19 +210,8 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
       }
       await saving.done;
     },
-    async checkpoint(turn, marks) {
-      if (saving !== undefined || checkpointing !== undefined) return;
-      const abortThis = new AbortController();
-      const done = takeCheckpoint(turn, marks, AbortSignal.any([abortThis.signal, options.signal]));
-      checkpointing = { done, abort: abortThis };
-      try {
-        await done;
-      } catch (error) {
-        if (!abortThis.signal.aborted) throw error;
-      } finally {
-        checkpointing = undefined;
-      }
-    },
+    checkpoint: (turn, marks) => meanwhile((signal) => takeCheckpoint(turn, marks, signal)),
+    showFiles: (turn) => meanwhile((signal) => sendFilesInTurn(turn, signal)),
     keepSnapshot(turn) {
       [keptTurn, hasSnapshot, snapshotState] = [turn, true, undefined];
     },

@@ -1,12 +1,13 @@
 /** The repositories of an environment, and how they are cloned. */
 import { z } from 'zod';
+import { isAmbiguousRef, refName, repositoryName } from './repository-names.ts';
 
 export const maxRepositories = 20;
 
-/** Name of a repository or of the repository's owner. The name cannot be a path or consist only of dots. */
+/** Name of a repository or of the repository's owner. */
 export const RepositoryName = z
   .string()
-  .regex(/^(?!\.+$)[A-Za-z0-9_.-]{1,100}$/, { error: 'must be 1 to 100 characters of [A-Za-z0-9_.-], not only dots' });
+  .regex(repositoryName, { error: 'must be 1 to 100 characters of [A-Za-z0-9_.-], not only dots' });
 
 /** A repository on the code host. */
 export const Repository = z
@@ -37,10 +38,10 @@ const folder = z
 const cloneMembers = {
   ref: z
     .string()
-    .regex(/^[A-Za-z0-9_][A-Za-z0-9_./+@#-]{0,199}$/, {
+    .regex(refName, {
       error: 'must be the name of a branch or tag, or the id of a commit, at most 200 characters',
     })
-    .refine((ref) => !ref.includes('..') && !ref.includes('@{'), { error: 'cannot contain `..` or `@{`' })
+    .refine((ref) => !isAmbiguousRef(ref), { error: 'cannot contain `..` or `@{`' })
     .optional()
     .describe('Branch, tag or whole id of a commit to check out. Absent: the default branch'),
   depth: z

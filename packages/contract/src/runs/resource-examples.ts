@@ -202,6 +202,7 @@ export const resourceExamples = {
       expires_at: '2026-11-26T17:00:00.000Z',
       base_url: 'http://127.0.0.1:4180',
       client: { address: '127.0.0.1', scheme: 'http', host: '127.0.0.1:4180' },
+      code_host: 'github.com',
     },
   },
   endBrowserSession: deleted,

@@ -118,6 +118,10 @@ export const Session = z
     expires_at: expiresAt.optional(),
     base_url: z.string().describe('URL at which clients reach the service, without `/api/v1`'),
     client: SessionClient.describe('The client of this request'),
+    code_host: z
+      .string()
+      .optional()
+      .describe('Host of all repositories, such as github.com; absent: the host differs between owners'),
     reads_installation: z.literal(true).optional().describe('Present: the caller may read GET /installation'),
   })
   .meta({ id: 'Session', description: 'The signed-in person' });

@@ -17,6 +17,8 @@ export interface Session {
   readonly csrfToken: string;
   readonly expiresAt: string | undefined;
   readonly client: Client;
+  /** Host of all repositories; undefined if the host differs between owners. */
+  readonly codeHost: string | undefined;
   /** True: the person may read how the programs of the installation are. */
   readonly readsInstallation: boolean;
   /** Events of the runs of the team. */

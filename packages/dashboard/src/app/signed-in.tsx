@@ -63,6 +63,7 @@ function WithSession({ answer }: { answer: SessionAnswer }) {
       csrfToken: answer.csrf_token ?? '',
       expiresAt: answer.expires_at,
       client: clientOf(answer.csrf_token ?? '', team.uid),
+      codeHost: answer.code_host,
       readsInstallation: answer.reads_installation === true,
       events: openTeamStream({ team }),
     };

@@ -27,7 +27,7 @@ export function StartFields({ factoryUid, automation }: { factoryUid: string; au
   const environments = useEnvironments();
   const { agent, config, overlap, concurrency_key: group, executor } = automation ?? {};
   const agents = (factory.data?.agents ?? []).map(({ name }): Option => [name, name]);
-  const { default_model: model, default_environment: environment } = factory.data ?? {};
+  const [model, environment] = [factory.data?.default_model ?? '', factory.data?.default_environment ?? ''];
   return (
     <>
       <SelectField
@@ -45,7 +45,7 @@ export function StartFields({ factoryUid, automation }: { factoryUid: string; au
           defaultValue={config?.model_id ?? ''}
           options={withCurrent(
             [
-              ['', model === undefined ? 'the default' : `of the agent or factory (${model})`],
+              ['', model === '' ? 'the default' : `of the agent or factory (${model})`],
               ...(models.data?.models ?? []).map((each): Option => [each.id, each.display_name]),
             ],
             config?.model_id,
@@ -58,7 +58,7 @@ export function StartFields({ factoryUid, automation }: { factoryUid: string; au
           defaultValue={config?.environment_id ?? ''}
           options={withCurrent(
             [
-              ['', environment === undefined ? 'none' : 'of the agent or factory'],
+              ['', environment === '' ? 'none' : 'of the agent or factory'],
               ...(environments.data ?? []).map((each): Option => [each.uid, each.config.name ?? each.uid]),
             ],
             config?.environment_id,

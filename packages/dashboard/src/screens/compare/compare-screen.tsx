@@ -146,7 +146,7 @@ function Comparison({ runs, remove }: { runs: readonly ComparedRun[]; remove: (i
       bare
       aria-label="Runs side by side"
       columns={[
-        { name: 'Part', spoken: true },
+        { name: 'Part', spoken: true, width: 140 },
         ...runs.map(({ run }) => ({
           name: (
             <Row>
@@ -166,7 +166,11 @@ function Comparison({ runs, remove }: { runs: readonly ComparedRun[]; remove: (i
         <tr key={name}>
           <th scope="row">{name}</th>
           {runs.map((compared) => (
-            <td key={compared.run.run_id}>{cell(compared)}</td>
+            <td key={compared.run.run_id}>
+              <Text as="div" whole>
+                {cell(compared)}
+              </Text>
+            </td>
           ))}
         </tr>
       ))}

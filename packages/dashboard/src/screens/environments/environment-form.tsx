@@ -5,15 +5,16 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
-import { Card, CardHead, Row, Two } from '../../parts/blocks.tsx';
+import { Card, CardHead, Hint, Row, Two } from '../../parts/blocks.tsx';
 import { CheckGroup } from '../../parts/check-group.tsx';
 import { Button } from '../../parts/controls.tsx';
 import { tellWaiting } from '../../parts/executor-field.tsx';
 import { Form, type OnceHeaders, TextField } from '../../parts/form.tsx';
 import { Pairs } from '../../parts/pairs.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
+import rows from '../../parts/rows.module.css';
 import { Rows } from '../../parts/rows.tsx';
-import { configFrom, draftOf, type EnvironmentDraft, limits } from './environment-request.ts';
+import { configFrom, draftOf, type EnvironmentDraft, githubTools, limits } from './environment-request.ts';
 import styles from './environments.module.css';
 import { SecretRows } from './secret-rows.tsx';
 import { ServiceRows } from './service-rows.tsx';
@@ -147,6 +148,7 @@ function ReachFields({ draft, change, config }: FieldsProps) {
         options={providerTools.map((name) => [name, `${name.replaceAll('_', ' ')}: ${meaningOf(name)}`])}
         chosen={config?.provider_tools ?? []}
       />
+      <GithubTools config={config} />
       <Rows
         legend="Branches that runs cannot push to"
         what="branch"
@@ -157,6 +159,31 @@ function ReachFields({ draft, change, config }: FieldsProps) {
         hint="HEAD is the default branch of each repository, * stands for any characters. Without a row, none is protected"
       />
     </>
+  );
+}
+
+/** How often a run may write on GitHub. */
+function GithubTools({ config }: Pick<FieldsProps, 'config'>) {
+  return (
+    <fieldset className={rows.rows}>
+      <legend>How often a run may write on GitHub</legend>
+      <div className={styles.three}>
+        {Object.entries(githubTools).map(([name, words]) => (
+          <TextField
+            key={name}
+            label={words}
+            path={`config.github_tools.${name}`}
+            name={`github_tools.${name}`}
+            type="number"
+            min={1}
+            max={50}
+            placeholder="never"
+            defaultValue={config?.github_tools?.[name as keyof typeof githubTools]}
+          />
+        ))}
+      </div>
+      <Hint>Only in the issue or pull request whose event started it, and in pull requests that it opened</Hint>
+    </fieldset>
   );
 }
 

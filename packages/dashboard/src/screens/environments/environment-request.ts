@@ -1,6 +1,7 @@
 /** Makes the configuration of an environment from the fields of its form. */
 import { networkPresetNames } from '@runyard/contract/egress/presets';
 import type { CreateEnvironmentRequest, Environment } from '@runyard/contract/environments/environments';
+import type { GithubToolName } from '@runyard/contract/environments/github-tools';
 import { usualProtectedBranches } from '@runyard/contract/environments/protected-branches';
 import { providerTools } from '@runyard/contract/environments/provider-tool-names';
 import type { EnvironmentService } from '@runyard/contract/environments/services';
@@ -21,6 +22,15 @@ export const limits = [
   ['disk_mb', 'Disk, MB'],
   ['processes', 'Processes'],
 ] as const;
+
+/** Tools with which a run writes on GitHub, with their labels. */
+export const githubTools: Readonly<Record<GithubToolName, string>> = {
+  comment: 'Comments',
+  review: 'Reviews',
+  add_labels: 'Additions of labels',
+  request_reviewers: 'Requests for reviews',
+  resolve_thread: 'Resolved threads',
+};
 
 /** Returns the number in a field; undefined if the field is empty. */
 function numberOf(data: FormData, name: string): number | undefined {
@@ -92,6 +102,7 @@ export function configFrom(
     failure_session_retention_minutes: _minutes,
     protected_branches: branchesBefore,
     limits: limitsBefore,
+    github_tools: _tools,
     network,
     ...others
   } = config ?? {};
@@ -101,6 +112,10 @@ export function configFrom(
   const isUsual =
     branchesBefore === undefined && allProtected.join() === usualProtectedBranches(config?.github_repos ?? []).join();
   const limited = Object.assign({}, ...limits.map(([name]) => member(name, numberOf(data, name))));
+  const tools: NonNullable<Config['github_tools']> = Object.assign(
+    {},
+    ...Object.keys(githubTools).map((name) => member(name, numberOf(data, `github_tools.${name}`))),
+  );
   return {
     ...others,
     name: String(data.get('name')).trim(),
@@ -128,6 +143,7 @@ export function configFrom(
         config?.provider_tools,
       ),
     ),
+    ...member('github_tools', unlessNone(tools, undefined)),
     ...member('failure_session_retention_minutes', numberOf(data, 'failure_session_retention_minutes')),
     ...(allowed.length === 0 && presets.length === 0 && network === undefined
       ? {}

@@ -12,6 +12,7 @@ import { Field, SelectField, TextField, useHasFaults } from '../../parts/form.ts
 import { Amount } from './fields.tsx';
 import { ModelPicker } from './model-picker.tsx';
 import styles from './new-run.module.css';
+import { RepositoryField } from './repository-field.tsx';
 import type { Draft } from './request.ts';
 
 type Options = readonly (readonly [value: string, words: string])[];
@@ -45,6 +46,7 @@ export function Choices({
     if (isGone && draft.environment !== '') change({ environment: '' });
   }, [isGone, draft.environment]);
   const { model, harness } = draft;
+  const [repository, setRepository] = useState('');
   return (
     <>
       <Three>
@@ -60,10 +62,19 @@ export function Choices({
             ],
             draft.environment,
           )}
-          onChange={({ target }) => set('environment')(target.value)}
+          onChange={({ target }) => {
+            setRepository('');
+            set('environment')(target.value);
+          }}
         />
         {!isRerun && <SkillField value={draft.skill} set={set('skill')} />}
       </Three>
+      <RepositoryField
+        text={repository}
+        setText={setRepository}
+        environment={draft.environment}
+        setEnvironment={set('environment')}
+      />
       <More draft={draft} change={change} set={set} isRerun={isRerun} title={title} />
     </>
   );

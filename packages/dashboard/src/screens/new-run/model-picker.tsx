@@ -106,7 +106,7 @@ export function ModelPicker({ worker, set }: { worker: Worker; set: (worker: Wor
         </Popover>
       </ComboBox>
       {fault !== undefined && <FaultText id="model-fault" fault={fault} control="model" />}
-      <Hint>{chosen?.note ? `${chosen.note}${chosen.model ? ', for a million tokens' : ''}` : ''}</Hint>
+      {chosen?.note && <Hint>{`${chosen.note}${chosen.model ? ', for a million tokens' : ''}`}</Hint>}
     </FieldGroup>
   );
 }

@@ -97,7 +97,7 @@ function RerunDialog({ run, isFreshAtFirst, close }: { run: RunItem; isFreshAtFi
       const created = await client.rerunRun({
         params: { runId: run.run_id },
         body: rerunOf(draft, run),
-        headers: { 'idempotency-key': key.current },
+        headers: { 'idempotency-key': key.current, 'x-oz-api-source': 'WEB_APP' },
       });
       close();
       await navigate({ to: '/runs/$runId', params: { runId: created.run_id } });

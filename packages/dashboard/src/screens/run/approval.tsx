@@ -14,6 +14,7 @@ import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Lasting } from '../../parts/time.tsx';
 import styles from './approval.module.css';
+import { places } from './step-words.ts';
 
 /**
  * The buttons of a new question work only after this number of milliseconds, because the second click of a double click was meant for the
@@ -22,11 +23,12 @@ import styles from './approval.module.css';
 const readMs = 600;
 
 /**
- * Returns the parts of the action that the title does not show: the command, if it differs from the title, the diff of a change of files, and
- * all other members.
+ * Returns the parts of the action that the title does not show: the command, if it differs from the title, its working directory, the diff of
+ * a change of files, and all other members.
  */
 function unshownInput({ title, action }: BlockedOn): {
   readonly command?: string;
+  readonly directory?: string;
   readonly diff?: string;
   readonly others?: unknown;
 } {
@@ -34,7 +36,14 @@ function unshownInput({ title, action }: BlockedOn): {
   if (typeof input !== 'object' || input === null || Array.isArray(input)) return { others: input };
   const { command = title, diff = '', ...others } = input as Readonly<Record<string, unknown>>;
   if (typeof command !== 'string' || typeof diff !== 'string') return { command: title, others: input };
-  return { command, diff, ...(Object.keys(others).length > 0 ? { others } : {}) };
+  const place = places.find((name) => typeof others[name] === 'string');
+  const { [place ?? '']: directory, ...rest } = others;
+  return {
+    command,
+    diff,
+    ...(typeof directory === 'string' ? { directory } : {}),
+    ...(Object.keys(rest).length > 0 ? { others: rest } : {}),
+  };
 }
 
 /** Returns every line of a diff, also lines that a patch program skips: a person must see all of what the agent asks for. */
@@ -132,7 +141,7 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
       : [],
   );
   const disabled = !isReadable || isSending;
-  const { command, diff, others } = unshownInput(asked);
+  const { command, directory, diff, others } = unshownInput(asked);
   return (
     <section className={styles.card} aria-labelledby={heading}>
       <div className={styles.head}>
@@ -147,7 +156,16 @@ export function Approval({ run, asked, refresh }: { run: RunItem; asked: Blocked
       <div className={styles.body}>
         {isPermission ? (
           <>
-            {asked.action && <Hint as="p">{`Tool: ${visible(asked.action.name)}`}</Hint>}
+            {asked.action && (
+              <Hint as="p">
+                {`Tool: ${visible(asked.action.name)}`}
+                {directory !== undefined && (
+                  <>
+                    , in <code>{visible(directory)}</code>
+                  </>
+                )}
+              </Hint>
+            )}
             {command !== asked.title && <p>{visible(asked.title)}</p>}
             {command !== undefined && (
               <CodeBlock>

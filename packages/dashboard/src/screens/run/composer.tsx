@@ -18,16 +18,11 @@ const modes: readonly Mode[] = ['normal', 'plan', 'orchestrate'];
 
 /** Returns a sentence about the effect that a message to the run has in its current state. */
 function hintOf(run: RunItem): string {
-  if (run.blocked_on)
-    return run.blocked_on.kind === 'question'
-      ? 'Your answer'
-      : 'Or answer with a message, which the agent reads instead of a decision';
+  if (run.blocked_on) return run.blocked_on.kind === 'question' ? 'Your answer' : 'Or a message instead of a decision';
   if (run.status_message?.session_debug_until && !run.is_sandbox_running)
     return 'Message to an agent in the failed sandbox';
   if (run.state === 'INPROGRESS') return 'The agent reads it after this turn';
-  return isTerminal(run.state)
-    ? 'The agent continues the run with this message'
-    : 'The message becomes part of the prompt, because the agent has not begun';
+  return isTerminal(run.state) ? 'A message continues the run' : 'A message becomes part of the prompt';
 }
 
 /** A text to add to the message. The same text can be added again as another object. */

@@ -53,6 +53,7 @@ export function Conversation({
   // The view of a failed run begins at the top, because the page shows the reason for the failure there.
   const beginsAtEnd = run.state !== 'FAILED' && run.state !== 'ERROR';
   const isAtEnd = useRef(beginsAtEnd);
+  const beganAtEnd = useRef(beginsAtEnd);
   /** The first visible entry when the reader asked for an older page, with its place on the screen. */
   const kept = useRef<{ readonly entry: Element; readonly top: number; until: number } | undefined>(undefined);
   /** Number of added entries when the reader left the end; undefined while the reader is at the end. */
@@ -135,6 +136,17 @@ export function Conversation({
     scroller?.scrollTo({ top: scroller.scrollHeight });
     setSeen(undefined);
   };
+  // When a run fails that the reader watches, show the reason. When the run is continued, follow it again.
+  // biome-ignore lint/correctness/useExhaustiveDependencies: only a change of the state moves the view
+  useEffect(() => {
+    if (beganAtEnd.current === beginsAtEnd) return;
+    beganAtEnd.current = beginsAtEnd;
+    if (beginsAtEnd) toEnd();
+    else if (isAtEnd.current) {
+      isAtEnd.current = false;
+      scrollerOf(place.current)?.scrollTo({ top: 0 });
+    }
+  }, [beginsAtEnd]);
   const older = async () => {
     setError(undefined);
     const top = scrollerOf(place.current)?.getBoundingClientRect().top ?? 0;

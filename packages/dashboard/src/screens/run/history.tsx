@@ -33,7 +33,7 @@ export function History({ events }: { events: readonly TimelineEvent[] }) {
             <Row>
               <Text cut grow>
                 {visibleText(
-                  [words[event.event_type]?.(event.payload ?? {}), callerOf(event)].filter(Boolean).join(', '),
+                  [words[event.event_type]?.(event.payload ?? {}), callerOf(event)].filter(Boolean).join(' by '),
                 )}
               </Text>
               <Hint>

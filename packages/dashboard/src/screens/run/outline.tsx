@@ -31,7 +31,7 @@ export function Outline({ run }: { run: RunItem }) {
           <li key={seq}>
             <a href={`#step-${seq}`}>
               <Text cut grow>
-                {visibleText(excerpt.replace(/\s+/g, ' '))}
+                {visibleText(excerpt.replaceAll(/```\w*|\s+/g, ' ').trim())}
               </Text>
               <Hint>{clockText(Date.parse(at))}</Hint>
             </a>

@@ -1,10 +1,11 @@
 import { waitingMessageLength } from '@runyard/contract/limits';
+import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem, WaitingFollowup } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { lazy, Suspense, useState } from 'react';
 import { useMembers } from '../../api/lists.ts';
 import { useMay, useSession } from '../../api/session.ts';
-import { Badge, Chip, Quote, Row } from '../../parts/blocks.tsx';
+import { Badge, Chip, Hint, Quote, Row } from '../../parts/blocks.tsx';
 import { Button } from '../../parts/controls.tsx';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import talk from './talk.module.css';
@@ -18,7 +19,12 @@ export function QueuedMessages({ run, refresh }: { run: RunItem; refresh: () => 
   return (
     <>
       {run.waiting_followups?.map((message) => (
-        <Queued key={message.followup_id} message={message} act={(action) => setOpen({ action, message })} />
+        <Queued
+          key={message.followup_id}
+          message={message}
+          hasEnded={isTerminal(run.state)}
+          act={(action) => setOpen({ action, message })}
+        />
       ))}
       <Suspense>
         {open && <QueuedDialog {...open} runId={run.run_id} refresh={refresh} close={() => setOpen(undefined)} />}
@@ -27,7 +33,15 @@ export function QueuedMessages({ run, refresh }: { run: RunItem; refresh: () => 
   );
 }
 
-function Queued({ message, act }: { message: WaitingFollowup; act: (action: 'edit' | 'withdraw') => void }) {
+function Queued({
+  message,
+  hasEnded,
+  act,
+}: {
+  message: WaitingFollowup;
+  hasEnded: boolean;
+  act: (action: 'edit' | 'withdraw') => void;
+}) {
   const { message: text, mode, attachments, created_by: by, created_at: at } = message;
   const members = useMembers().data;
   const { person } = useSession();
@@ -47,6 +61,7 @@ function Queued({ message, act }: { message: WaitingFollowup; act: (action: 'edi
           ))}
         </Row>
         <Markdown text={text} />
+        {hasEnded && <Hint as="p">The run has ended. The agent gets this with the next message.</Hint>}
         <Row>
           {isMine && isWhole && (
             <Button small onClick={() => act('edit')}>

@@ -159,7 +159,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
             <Suspense fallback={<SkeletonRows />}>
               <Changes
                 run={run}
-                files={<Workspace run={run} />}
+                files={<Workspace run={run} isViewed />}
                 comment={(text) => {
                   setDraft({ text });
                   showToast('The comment is in your message.');

@@ -131,7 +131,8 @@ const objectNames: Readonly<Partial<Record<StepKind, readonly string[]>>> = {
   computer: ['action', 'url', 'title'],
 };
 const fileNames: readonly string[] = [...pathNames, 'title'];
-const places: readonly string[] = ['cwd', 'workdir', 'directory', 'dir_path'];
+/** Members of an input that name the working directory. */
+export const places: readonly string[] = ['cwd', 'workdir', 'directory', 'dir_path'];
 const codeKinds: readonly StepKind[] = ['command', 'read', 'search', 'edit', 'write', 'delete', 'move', 'fetch'];
 
 /** Returns the path in the head of a patch (`+++ b/src/tax.ts`). */

@@ -78,7 +78,11 @@ export function Toolbar({
           ...(run.agent_config?.environment_id === undefined
             ? []
             : [{ label: 'Rerun fresh…', run: () => open('rerun fresh'), disabled: needsRole }]),
-          { label: 'Compare…', run: () => void navigate({ to: '/compare', search: { run: [run.run_id] } }) },
+          {
+            label: 'Compare…',
+            run: () =>
+              void navigate({ to: '/compare', search: { run: [...(run.rerun_of ? [run.rerun_of] : []), run.run_id] } }),
+          },
           {
             label: 'Cancel run…',
             run: () => open('cancel'),

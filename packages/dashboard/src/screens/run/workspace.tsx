@@ -10,6 +10,7 @@ import { CommandBlock } from '../../parts/copy.tsx';
 import { sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { useNow } from '../../parts/time.tsx';
 import styles from './facts.module.css';
 
 /**
@@ -18,13 +19,18 @@ import styles from './facts.module.css';
  */
 const againMs = 3_000;
 const lateMs = 60_000;
+/** Milliseconds between two reads if a person views the changes while the agent works, because the agent then sends its files. */
+const liveMs = 5_000;
 
 /** Returns the command that applies a patch. The agent chooses the names of files, so an unusual name is not part of the command. */
 export const applyCommand = (fileName: string): string =>
   `git apply --index ${/^\w[\w.-]*$/.test(fileName) ? fileName : 'DOWNLOADED.patch'}`;
 
-/** Lists the files that the last turn left for a person who continues the work of the run, and shows how to apply its patches. */
-export function Workspace({ run }: { run: RunItem }) {
+/**
+ * Lists the files that the last turn left for a person who continues the work of the run, and shows how to apply its patches. `isViewed`:
+ * the person views the changes.
+ */
+export function Workspace({ run, isViewed = false }: { run: RunItem; isViewed?: boolean }) {
   const client = useClient();
   const params = { runId: run.run_id };
   const end = run.finished_at ?? run.updated_at;
@@ -35,9 +41,12 @@ export function Workspace({ run }: { run: RunItem }) {
     refetchInterval: ({ state }) =>
       isTerminal(run.state) && (state.data ?? []).length === 0 && Date.now() - Date.parse(end) < lateMs
         ? againMs
-        : slowMs,
+        : isViewed && !isTerminal(run.state)
+          ? liveMs
+          : slowMs,
   });
   const { error: failure, attempt } = useAttempts();
+  const isLate = useNow() - Date.parse(end) > lateMs;
   if (data === undefined && !error) return null;
   if (data?.length === 0 && !isTerminal(run.state)) return null;
   // The addresses are valid for 15 minutes, so read a new one for each download.
@@ -56,7 +65,11 @@ export function Workspace({ run }: { run: RunItem }) {
       </h2>
       <Problem error={error ?? failure} />
       {data?.length === 0 && (
-        <P tone="dim">None stored: the workspace has no files or changes, and the agent handed off no file.</P>
+        <P tone="dim">
+          {isLate
+            ? 'None stored: the workspace has no files or changes, and the agent handed off no file.'
+            : 'None yet: the sandbox sends its files a moment after the end.'}
+        </P>
       )}
       {data && data.length > 0 && (
         <ul className={styles.files}>

@@ -6,7 +6,7 @@ import { lazy, Suspense, useState } from 'react';
 import { failureOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { Text } from '../../parts/blocks.tsx';
-import { Button } from '../../parts/controls.tsx';
+import { Button, ButtonLink } from '../../parts/controls.tsx';
 import { CopyButton } from '../../parts/copy.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
@@ -55,8 +55,13 @@ export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () =
   };
   const cancel = () =>
     each(live, async ({ run_id: runId }) => await client.cancelRun({ params: { runId } }), 'cancelled');
+  const headers = { 'x-oz-api-source': 'WEB_APP' } as const;
   const rerun = () =>
-    each(ended, async ({ run_id: runId }) => await client.rerunRun({ params: { runId }, body: {} }), 'started again');
+    each(
+      ended,
+      async ({ run_id: runId }) => await client.rerunRun({ params: { runId }, body: {}, headers }),
+      'started again',
+    );
   useKeys([{ key: 'shift+x', does: 'Cancel the selected runs', run: () => may && live.length > 0 && setAsking(true) }]);
   return (
     <>
@@ -73,6 +78,11 @@ export function BulkBar({ runs, clear }: { runs: readonly RunItem[]; clear: () =
           <RoleButton needs="member" kind="danger" icon="stop" run={() => setAsking(true)}>
             {`Cancel ${live.length} live…`} <kbd>⇧X</kbd>
           </RoleButton>
+        )}
+        {runs.length > 1 && (
+          <ButtonLink to="/compare" search={{ run: runs.map(({ run_id: id }) => id) }}>
+            Compare
+          </ButtonLink>
         )}
         <CopyButton text={runs.map(({ run_id: id }) => id).join('\n')} what="Copy the ids" label="Copy ids" />
         <Button kind="ghost" onClick={clear}>

@@ -38,6 +38,13 @@ export function starterOf(run: RunItem): string {
   return run.automation?.name ?? run.schedule?.schedule_name ?? run.creator?.display_name ?? run.creator?.uid ?? '';
 }
 
+/** Shows the cost of a run; nothing if it has asked no model. */
+export function CostOfRun({ run: { request_usage: usage } }: { run: RunItem }) {
+  if (usage === undefined) return null;
+  const { inference_cost_usd: usd } = usage;
+  return usd === undefined ? <span title="A request was not priced">not known</span> : dollarText(usd);
+}
+
 /** The columns to the right of state and title, from left to right. */
 export const columns: readonly Column[] = [
   {
@@ -94,11 +101,7 @@ export const columns: readonly Column[] = [
     width: 72,
     looks: { number: true },
     isDefault: true,
-    cell: (run) => {
-      const usd = run.request_usage?.inference_cost_usd;
-      if (usd !== undefined) return dollarText(usd);
-      return run.request_usage === undefined ? '' : <span title="A request was not priced">not known</span>;
-    },
+    cell: (run) => <CostOfRun run={run} />,
   },
 ];
 

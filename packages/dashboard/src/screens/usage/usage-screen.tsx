@@ -13,6 +13,7 @@ import { sizeText } from '../../parts/format.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { CostChart } from './cost-chart.tsx';
 import { csvOf, dayAfter, dayOf, daysBetween, monthOf, readAll } from './report.ts';
+import { RunsTable } from './runs-table.tsx';
 import { Summary } from './summary.tsx';
 import { UsageTable } from './usage-table.tsx';
 
@@ -36,12 +37,13 @@ const capital = (word: string): string => word.slice(0, 1).toUpperCase() + word.
  * own runs.
  */
 export function UsageScreen() {
-  const { team } = useSession();
+  const { team, person } = useSession();
   const seesTeam = useMay('admin');
   const may = useMay('member');
   const search = route.useSearch();
   const navigate = route.useNavigate();
   const shown = seesTeam ? dimensions : ownDimensions;
+  const isByRun = oneOf(search.by) === 'run';
   const by = shown.find((each) => each === oneOf(search.by)) ?? 'model';
   const today = dayOf(Date.now());
   const [firstOfMonth, lastOfMonth] = monthOf(today);
@@ -83,7 +85,7 @@ export function UsageScreen() {
               <Span is={span === '30'} set={() => go({ from: monthAgo, to: undefined })} label="30 days" />
               <Span is={span === 'custom'} set={() => go({ from, to })} label="Custom" />
             </Segments>
-            <Button onClick={download} disabled={rows.length === 0}>
+            <Button onClick={download} disabled={rows.length === 0 || isByRun}>
               Export CSV
             </Button>
           </>
@@ -123,20 +125,28 @@ export function UsageScreen() {
             />
           )}
           <Tabs aria-label="Break down by">
-            {shown.map((each) => (
+            {[...shown, 'run'].map((each) => (
               <Link
                 key={each}
                 to="/usage"
                 search={{ ...search, by: each === 'model' ? undefined : each }}
                 replace
                 activeOptions={{ exact: true }}
-                aria-current={each === by ? 'page' : undefined}
+                aria-current={each === (isByRun ? 'run' : by) ? 'page' : undefined}
               >
                 {`By ${each}`}
               </Link>
             ))}
           </Tabs>
-          {table.isPending ? (
+          {isByRun ? (
+            <RunsTable
+              from={from}
+              to={to}
+              creator={seesTeam ? undefined : person.uid}
+              order={oneOf(search.sort) === 'time' ? 'time' : 'cost'}
+              setOrder={(order) => go({ sort: order === 'cost' ? undefined : order })}
+            />
+          ) : table.isPending ? (
             <SkeletonRows count={4} />
           ) : rows.length === 0 ? (
             <Pad as="p" tone="muted">

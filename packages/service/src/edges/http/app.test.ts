@@ -1,6 +1,8 @@
 import { randomUUIDv7 } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { request as httpRequest } from 'node:http';
 import { connect } from 'node:net';
+import path from 'node:path';
 import { ListModelsResponse } from '@runyard/contract/team/models';
 import { errorCatalogue } from '@runyard/contract/wire/error-catalogue';
 import { errorSlug, Problem } from '@runyard/contract/wire/errors';
@@ -10,7 +12,8 @@ import { authenticateWorker } from './server/authorize.ts';
 
 const service = await openTestService();
 
-const page = (path: string, headers = {}) => service.request('GET', service.baseUrl + path, { key: null, headers });
+const page = (address: string, headers = {}) =>
+  service.request('GET', service.baseUrl + address, { key: null, headers });
 
 describe('the answer to a faulty request', () => {
   test('is 404 for a path that does not exist, with every member of the contract', async () => {
@@ -220,10 +223,25 @@ describe('pages', () => {
   });
 
   test('the frame of the dashboard is the same at the address of every screen', async () => {
-    const frames = await Promise.all(
-      ['/', '/runs', '/runs/x', '/settings/keys'].map(async (path) => (await page(path)).text),
+    const router = await readFile(
+      path.resolve(import.meta.dirname, '../../../../dashboard/src/app/router.tsx'),
+      'utf8',
     );
-    expect(new Set(frames).size).toBe(1);
+    const addresses = [...router.matchAll(/ path: '([^']+)'/g)].map(([, address = '']) => address.replaceAll('$', ''));
+    expect(addresses).toContain('/compare');
+    const { text } = await page('/');
+    for (const address of addresses) expect((await page(address)).text, address).toBe(text);
+  });
+
+  test('each class of the pages beside the dashboard has a rule in their style sheet', async () => {
+    const sheet = (await page('/assets/pages.css')).text;
+    const shown = await Promise.all(
+      ['/docs', '/errors', '/errors/conflict', '/nothing'].map((address) => page(address, { accept: 'text/html' })),
+    );
+    const classes = shown.flatMap(({ text }) => [...text.matchAll(/ class="([^"]+)"/g)].map(([, names = '']) => names));
+    const names = new Set(classes.flatMap((each) => (each.startsWith('method ') ? ['method'] : each.split(' '))));
+    expect(names.size).toBeGreaterThan(10);
+    expect([...names].filter((name) => !new RegExp(`\\.${name}\\b`).test(sheet))).toEqual([]);
   });
 
   test('files are sent again only when they changed', async () => {

@@ -77,7 +77,7 @@ function Source({ changes }: { changes: RunChanges }) {
           'No changes are known: the sandbox has reported none. It compares only files in git repositories.'
         ) : (
           <>
-            As of <Ago time={asOf} />
+            As of <Ago time={asOf} isPast />
             {isLive ? ', read again every few seconds' : ''}. Compared with the commits that were cloned.
           </>
         )}

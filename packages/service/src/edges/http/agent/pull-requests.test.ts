@@ -3,6 +3,7 @@ import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
 import { makeFakePullRequestApi } from '../../../../../../test/fakes/pull-request-api.ts';
 import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { openTestService, type TestService } from '../../../../test/service.ts';
+import { createChannelSubscription, deleteChannelSubscription } from '../../../runs/subscriptions/channels.ts';
 
 const token = 'ghp_of-the-team-0123456789';
 const fake = makeFakePullRequestApi(token);
@@ -52,6 +53,20 @@ describe.each([
     const audit = await service.request('GET', '/audit-log?action=pull_request.create');
     expect(audit.text).toContain(runId);
     expect(audit.text.split('pull_request.create')).toHaveLength(2);
+  });
+
+  it('is shown by the channels that follow the run', async () => {
+    const { runId, open } = await startRun(service);
+    const { db, vault } = service.deps;
+    const [run] = await db.query<{ team_id: string }>('SELECT team_id FROM runs WHERE id = $1', [runId]);
+    const of = { teamId: run?.team_id ?? '', channel: 'github', metadata: {} } as const;
+    const subscription = await createChannelSubscription(db, vault, of);
+    expect((await open(`${name}/shown`)).status).toBe(200);
+    const deliveries = await db.query('SELECT event, data FROM event_deliveries WHERE subscription_id = $1', [
+      subscription,
+    ]);
+    expect(deliveries).toEqual([{ event: 'notice', data: { run_id: runId } }]);
+    await deleteChannelSubscription(db, subscription);
   });
 
   it('that another request has opened meanwhile is returned', async () => {

@@ -93,6 +93,7 @@ describe('a browser session', () => {
       user: { type: 'user', display_name: 'Administrator' },
       csrf_token: headers['x-csrf-token'],
       base_url: service.baseUrl,
+      code_host: '127.0.0.1:9',
     });
     expect(Date.parse(session.expires_at ?? '')).toBeGreaterThan(Date.now() + 7.9 * 3_600_000);
     expect((await listKeys()).find(({ uid }) => uid === session.uid)).toMatchObject({ is_session: true });

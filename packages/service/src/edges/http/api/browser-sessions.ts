@@ -15,6 +15,7 @@ import { refusePasskey } from '../../../team/access/passkeys/refusals.ts';
 import { joinWithPasskey, signInWithPasskey } from '../../../team/access/passkeys/sign-in.ts';
 import { listTeams } from '../../../team/access/people/own-teams.ts';
 import { refuseAccept } from '../../../team/access/people/refusals.ts';
+import { onlyHost } from '../../../team/code-hosts/url.ts';
 import { addRoute } from '../server/add-route.ts';
 import { type Authorizer, clientOf, originOf } from '../server/authorize.ts';
 import { cookieForPage, csrfTokenOf, dropCookies, keepCookie } from '../server/session-cookie.ts';
@@ -34,6 +35,7 @@ export function registerBrowserSessionRoutes(
   deps: Parameters<typeof registerSignOnRoutes>[1],
 ): void {
   const { db, baseUrl, log, signing, signOn } = deps;
+  const codeHost = onlyHost(deps.settings.RUNYARD_CODE_HOST_URL);
   const { keyIn } = app.getDecorator<Authorizer>('authorizer');
   const finishSignOn = registerSignOnRoutes(app, deps);
 
@@ -94,6 +96,7 @@ export function registerBrowserSessionRoutes(
         ...(host === undefined ? {} : { host }),
         ...(undeclaredProxy === undefined ? {} : { undeclared_proxy: undeclaredProxy }),
       },
+      ...(codeHost === null ? {} : { code_host: codeHost }),
       ...((await mayReadInstallation(db, principal)) ? { reads_installation: true as const } : {}),
     };
   });

@@ -12,6 +12,7 @@ const dist = path.resolve(import.meta.dirname, '../../../../../dashboard/dist');
 /** First segments of the addresses that the dashboard's router knows (`packages/dashboard/src/app/router.tsx`). */
 const screens = [
   'runs',
+  'compare',
   'inbox',
   'needs-answer',
   'schedules',

@@ -130,9 +130,12 @@ export type GivenColumns = {
 
 const memberOf = (name: string): string => name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase());
 
+/** Each column that a new run gives, with its member of `GivenColumns`. */
+const members = Object.keys(given).map((name) => [name, memberOf(name) as keyof GivenColumns] as const);
+
 /** Returns the record of a new run for `createdRecord`. */
 export const toRecord = (run: GivenColumns): Record<string, unknown> =>
-  Object.fromEntries(Object.keys(given).map((name) => [name, run[memberOf(name) as keyof GivenColumns]]));
+  Object.fromEntries(members.map(([name, member]) => [name, run[member]]));
 
 /** The columns of `toRecord` with their types, for `jsonb_to_recordset`. */
 export const createdRecord = Object.entries(given)
