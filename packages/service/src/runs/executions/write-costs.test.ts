@@ -91,23 +91,3 @@ test('the state changes of a run write at most 9 KB of log and 40 index entries'
   expect(all.bytes / runs, JSON.stringify(all.byRelation)).toBeLessThan(9 * 1024);
   expect(all.entries / runs, JSON.stringify(all.byRelation)).toBeLessThanOrEqual(40);
 });
-
-test('creates on a new installation read no table whole, even before PostgreSQL has statistics', async ({ skip }) => {
-  const { db } = t.deps;
-  const [server] = await db.query<{ version: number }>("SELECT current_setting('server_version_num')::int AS version");
-  if (server === undefined || server.version < 180_000)
-    skip('older servers cannot forget the statistics of an empty table');
-  const read = async () => {
-    await db.query('SELECT pg_stat_force_next_flush()');
-    await db.query('SELECT pg_stat_clear_snapshot()');
-    const [row] = await db.query<{ rows: number }>(
-      'SELECT sum(seq_tup_read)::int AS rows FROM pg_stat_user_tables WHERE relname = ANY ($1)',
-      [tables],
-    );
-    return row?.rows ?? Number.NaN;
-  };
-  await Promise.all(Array.from({ length: 20 }, () => t.newRun({})));
-  const before = await read();
-  await Promise.all(Array.from({ length: 200 }, () => t.newRun({})));
-  expect((await read()) - before).toBeLessThan(100);
-});
