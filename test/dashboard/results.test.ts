@@ -42,7 +42,7 @@ describe.skipIf(noBrowser)(`results on the page of a run${noBrowser ? ` (skipped
         output_tail: markup,
       },
     ];
-    await service.request('POST', '/harness-support/events', { key, body: { events } });
+    await service.report(key, events);
     const result = { severity: 'high', note: markup, files: ['src/tax.ts'], count: 3, empty: '' };
     await service.request('POST', '/harness-support/result', { key, body: { turn: 1, result } });
     const body = { turn: 1, success: true, summary: 'Done.', checks: [{ name: 'tests', passed: true }] };
@@ -80,7 +80,7 @@ describe.skipIf(noBrowser)(`results on the page of a run${noBrowser ? ` (skipped
         harness: 'oz',
         model_id: 'm',
       };
-      await service.request('POST', '/harness-support/events', { key, body: { events: [started] } });
+      await service.report(key, [started]);
       const body = { success, summary: success ? markup : 'It fails.' };
       await service.request('POST', '/harness-support/finish-task', { key, body });
     };

@@ -1,17 +1,14 @@
 /** Counts what the state changes of a run write, so that it does not rise unnoticed (docs/decisions/run-list.md). */
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../test/executions.ts';
 import { applyAgentEvents } from '../harness-support/events/apply-agent-events.ts';
 import { endSandbox } from './reconcile/sandbox-end.ts';
 import { authenticateRunToken } from './run-tokens/sessions.ts';
 import { claim, start, succeed } from './transitions/transitions.ts';
 
-let t: TestExecutions;
-beforeAll(async () => {
-  t = await openTestExecutions();
-});
-afterAll(() => t.close());
+const t = closeAtEnd(await openTestExecutions());
 
 const tables = ['runs', 'run_requests', 'executions', 'run_events'];
 
