@@ -80,7 +80,8 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
   }
 
   async function saveArchive(turn: number, state: string | undefined, signal: AbortSignal): Promise<void> {
-    if (state !== undefined && state === archivedState && !isCheckpoint) return;
+    // Report empty folders after each turn, because the service cannot tell whether they are still empty.
+    if (state !== undefined && state !== 'empty' && state === archivedState && !isCheckpoint) return;
     await send({ turn }, state, signal);
   }
 
