@@ -3,7 +3,7 @@
  * all three processes, and API keys expire or are deleted.
  */
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, expect, test, vi } from 'vitest';
 import { readAliveInstances } from '../packages/service/src/runs/executions/lease/heartbeat.ts';
 import { recordLostRequests } from '../packages/service/src/team/usage/budget/lost-requests.ts';
 import { askModel, opus } from '../packages/service/test/budgets.ts';
@@ -11,6 +11,7 @@ import { acceptedWorker, rawHello } from '../packages/service/test/process.ts';
 import { openTestService } from '../packages/service/test/service.ts';
 import { followStream } from '../packages/service/test/stream.ts';
 import { startFakeModels } from './fakes/models.ts';
+import { closeAtEnd } from './support/close-at-end.ts';
 import { type OneService, startService } from './support/service-process.ts';
 import { eventually } from './support/system.ts';
 
@@ -19,15 +20,11 @@ interface OneProcess extends OneService {
   readonly instanceId: string;
 }
 
-const fake = await startFakeModels();
-afterAll(() => fake.close());
+const fake = closeAtEnd(await startFakeModels());
 const service = await openTestService({ env: fake.env });
 const { db } = service.deps;
 const clocksMs = [0, 60_000, -60_000];
 const services: OneProcess[] = [];
-beforeAll(async () => {
-  for (const clockAheadMs of clocksMs) services.push(await start(clockAheadMs));
-});
 afterAll(async () => {
   for (const each of services) await each.stop();
 });
@@ -41,6 +38,7 @@ async function start(clockAheadMs: number): Promise<OneProcess> {
   if (instanceId === undefined) throw new Error('the process gave no sign of life');
   return { ...one, instanceId };
 }
+for (const clockAheadMs of clocksMs) services.push(await start(clockAheadMs));
 
 /**
  * Kills a process, and moves the times of its rows two minutes into the past, so that the other processes need not wait before they

@@ -1,18 +1,14 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { findClassFaults } from './checks/class-names.ts';
+import { newFolder } from './support/close-at-end.ts';
 
 let root: string;
 
 beforeEach(async () => {
-  root = await mkdtemp(path.join(tmpdir(), 'runyard-classes-'));
+  root = newFolder();
   await mkdir(path.join(root, 'packages/dashboard/src'), { recursive: true });
-});
-
-afterEach(async () => {
-  await rm(root, { recursive: true, force: true });
 });
 
 /** Writes the style sheet and the component `part`, and returns the faults. */

@@ -2,16 +2,11 @@ import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { ApiError, type Client, ConnectionError, createClient, EventsGoneError } from '@runyard/client';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
-import { startTestService, type TestService } from '../packages/service/test/service.ts';
+import { describe, expect, test, vi } from 'vitest';
+import { openTestService } from '../packages/service/test/service.ts';
 
-let service: TestService;
-let client: Client;
-beforeAll(async () => {
-  service = await startTestService();
-  client = createClient({ baseUrl: service.baseUrl, apiKey: service.key, userAgent: 'runyard-cli/test' });
-});
-afterAll(() => service.close());
+const service = await openTestService();
+const client: Client = createClient({ baseUrl: service.baseUrl, apiKey: service.key, userAgent: 'runyard-cli/test' });
 
 describe('the client', () => {
   test('creates, reads, lists and cancels runs', async () => {
@@ -26,10 +21,7 @@ describe('the client', () => {
   test('calls operations without arguments and follows redirects', async () => {
     expect((await client.listModels()).default_model_id).toBe('runbook');
     const { runId, runToken } = await service.startExecution();
-    await service.request('POST', '/harness-support/events', {
-      key: runToken,
-      body: { events: [{ seq: 1, occurred_at: '2026-11-21T10:00:00Z', type: 'transcript', line: '{}' }] },
-    });
+    await service.report(runToken, [{ seq: 1, occurred_at: '2026-11-21T10:00:00Z', type: 'transcript', line: '{}' }]);
     const { location } = await client.getRunTranscript({ params: { runId } });
     expect(await (await fetch(location)).text()).toBe('{}\n');
   });

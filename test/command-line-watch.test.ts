@@ -2,10 +2,10 @@
  * Tests commands that follow a run: how they show long output, ask questions at a terminal, end with exit codes, and react to signals.
  * The programs and the terminal are real.
  */
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
+import { newFolder } from './support/close-at-end.ts';
 import { endCommands, type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './support/head-start.ts';
 import { processesOf } from './support/processes-of.ts';
@@ -14,26 +14,20 @@ import { runyardFile } from './support/programs.ts';
 const runyard = await runyardFile();
 const uuid = /[0-9a-f]{8}-[0-9a-f-]{27}/;
 const say = (...commands: string[]) => commands.map((command) => `\`\`\`sh\n${command}\n\`\`\``).join('\n\n');
-let folder: string;
-let env: Record<string, string>;
-let up: RunningCommand;
 
-beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'runyard-watch-'));
-  env = { RUNYARD_DATA_DIR: path.join(folder, 'data'), RUNYARD_PORT: '0', NO_COLOR: '1' };
-  mkdirSync(path.join(folder, 'data'), { mode: 0o700 });
-  await giveDatabase(path.join(folder, 'data'));
-  await giveRuntime(path.join(folder, 'data'));
-  writeFileSync(path.join(folder, 'sleep.md'), say('echo begun; sleep 300'));
-  writeFileSync(path.join(folder, 'ask.md'), say('echo one-$((0+1))', 'echo two-$((1+1))'));
-  up = startCommand([runyard, 'up'], { cwd: folder, env });
-  await up.sees('Ctrl-C stops everything.');
-  await keepRuntime(path.join(folder, 'data'));
-});
+const folder = newFolder();
+const env: Record<string, string> = { RUNYARD_DATA_DIR: path.join(folder, 'data'), RUNYARD_PORT: '0', NO_COLOR: '1' };
+mkdirSync(path.join(folder, 'data'), { mode: 0o700 });
+await giveDatabase(path.join(folder, 'data'));
+await giveRuntime(path.join(folder, 'data'));
+writeFileSync(path.join(folder, 'sleep.md'), say('echo begun; sleep 300'));
+writeFileSync(path.join(folder, 'ask.md'), say('echo one-$((0+1))', 'echo two-$((1+1))'));
+const up: RunningCommand = startCommand([runyard, 'up'], { cwd: folder, env });
+await up.sees('Ctrl-C stops everything.');
+await keepRuntime(path.join(folder, 'data'));
 
 afterAll(() => {
   endCommands();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const call = (args: string[], input = '') => runCommand([runyard, ...args], { cwd: folder, env, input });
@@ -156,6 +150,37 @@ test('`run` stops the programs that it started and creates no run if Ctrl-C come
   expect(await running.exited).toBe(130);
   expect(running.output()).toContain('stopped; no run was created');
   expect(processesOf(path.join(folder, 'other'))).toEqual([]);
+});
+
+test('Ctrl-C ends `compare` in a terminal: at the question nothing starts, and later it names the runs, which continue', async () => {
+  const original = await created('ask.md');
+  await expect.poll(() => stateOf(original)).toBe('SUCCEEDED');
+  const count = async () => JSON.parse((await call(['runs', '--json'])).output).runs.length as number;
+  const before = await count();
+  const question = 'Start them? [y/N] ';
+  // Ctrl-C and Ctrl-D.
+  for (const key of ['\x03', '\x04']) {
+    const asked = inTerminal('compare', original, '--prompt', 'sleep.md', '--times', '2');
+    await asked.sees(question);
+    asked.type(key);
+    expect(await asked.exited).toBe(130);
+    expect(asked.output()).toMatch(/runyard: interrupted at the question\s*$/);
+  }
+  expect(await count()).toBe(before);
+  const waits = inTerminal('compare', original, '--prompt', 'sleep.md', '--times', '2');
+  await waits.sees(question);
+  waits.type('y\r');
+  await waits.sees('started 2 runs; waiting for their end. Ctrl-C leaves them running');
+  waits.type('\x03');
+  expect(await waits.exited).toBe(130);
+  const [, named = ''] =
+    /the runs continue; see the table again with: bin\/runyard compare (.*)/.exec(waits.output()) ?? [];
+  const [first, ...repeated] = named.trim().split(' ');
+  expect([first, repeated.length, await count()]).toEqual([original, 2, before + 2]);
+  for (const runId of repeated) {
+    await expect.poll(() => stateOf(runId)).toBe('INPROGRESS');
+    await call(['cancel', runId]);
+  }
 });
 
 test('the help of each command that follows a run explains the exit codes', async () => {

@@ -1,13 +1,13 @@
 /** Kills the embedded database in the middle of writes. */
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs';
 import path from 'node:path';
 import { createInterface } from 'node:readline';
 import pg from 'pg';
 import { afterAll, afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { findEmbeddedPostgres } from '../packages/service/src/platform/store/embedded/start.ts';
+import { newFolder } from './support/close-at-end.ts';
 import { giveDatabase } from './support/head-start.ts';
 import { isLong } from './support/long.ts';
 import { programFile } from './support/programs.ts';
@@ -31,7 +31,7 @@ let services: WritingService[];
 const measured = new Map<string, number[]>();
 
 beforeEach(() => {
-  home = mkdtempSync(path.join(tmpdir(), 'runyard-crash-'));
+  home = newFolder();
   folder = path.join(home, 'postgres');
   acknowledged = new Set();
   services = [];
@@ -39,7 +39,6 @@ beforeEach(() => {
 afterEach(async () => {
   for (const service of services) service.child.kill('SIGKILL');
   await vi.waitFor(() => expect(processesIn(folder)).toEqual([]), { timeout: 60_000 });
-  rmSync(home, { recursive: true, force: true });
 });
 afterAll(() => {
   for (const [what, times] of measured) {

@@ -8,14 +8,13 @@ import type {
   EventSubscriptionWithSecret,
   ListEventDeliveriesResponse,
 } from '@runyard/contract/team/event-subscriptions';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
+import { afterAll, beforeEach, expect, onTestFinished, test } from 'vitest';
+import { createTestDatabase } from '../packages/service/test/database.ts';
 import { type FakeWebhookReceiver, startFakeWebhookReceiver } from './fakes/webhook-receiver.ts';
+import { closeAtEnd } from './support/close-at-end.ts';
 import { eventually, killHard, type System, startSystem } from './support/system.ts';
 
-let database: TestDatabase;
 let receiver: FakeWebhookReceiver;
-let system: System;
 const secretsKey = randomBytes(32).toString('base64');
 
 /** Starts a service. With `blobsOf`, the service uses the blobs in this data folder of another service. */
@@ -30,18 +29,14 @@ const start = async (blobsOf?: string): Promise<System> =>
     },
   });
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  system = await start();
-});
+const database = closeAtEnd(await createTestDatabase());
+const system = await start();
 afterAll(async () => {
   await system?.stop();
-  await database?.drop();
 });
 beforeEach(async () => {
-  receiver = await startFakeWebhookReceiver();
+  receiver = closeAtEnd(await startFakeWebhookReceiver());
 });
-afterEach(() => receiver.close());
 
 /** Until the test ends. */
 const subscribe = async (): Promise<string> => {

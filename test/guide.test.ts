@@ -3,12 +3,12 @@
  * time, the data folder already contains a database and a runtime, and the programs start from a bundle. `newcomer.test.ts` tests the
  * first start on an empty folder.
  */
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { startFakeGitHost } from './fakes/git-host.ts';
 import { startFakeModels } from './fakes/models.ts';
+import { newFolder } from './support/close-at-end.ts';
 import { endCommands, runCommand, startCommand } from './support/command-line.ts';
 import { freePort } from './support/free-port.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './support/head-start.ts';
@@ -61,7 +61,7 @@ let folder: string;
 let env: Record<string, string>;
 
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'runyard-guide-'));
+  folder = newFolder();
   env = { PATH: systemPath, RUNYARD_DATA_DIR: path.join(folder, 'data') };
 });
 
@@ -70,7 +70,6 @@ afterEach(async () => {
   if (existsSync(path.join(folder, 'data')))
     await runCommand([await runyardFile(), 'down', '--force'], { cwd: repository, env });
   endCommands();
-  rmSync(folder, { recursive: true, force: true });
 });
 
 const bash = (script: string) => runCommand(['bash', '-c', `exec 2>&1\n${script}`], { cwd: repository, env });

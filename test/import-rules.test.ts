@@ -1,17 +1,13 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { findImportFaults, packageFloors, pictureOf } from './checks/import-rules.ts';
+import { newFolder } from './support/close-at-end.ts';
 
 let root: string;
 
-beforeEach(async () => {
-  root = await mkdtemp(path.join(tmpdir(), 'runyard-imports-'));
-});
-
-afterEach(async () => {
-  await rm(root, { recursive: true, force: true });
+beforeEach(() => {
+  root = newFolder();
 });
 
 /** Writes source files below `packages`. The keys of `files` are their paths. */

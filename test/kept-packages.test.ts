@@ -1,17 +1,16 @@
-import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { newFolder } from './support/close-at-end.ts';
 import { keepPackages } from './support/kept-packages.ts';
 
 let caches: string;
 beforeEach(() => {
-  caches = mkdtempSync(path.join(tmpdir(), 'runyard-caches-'));
+  caches = newFolder();
   vi.stubEnv('XDG_CACHE_HOME', caches);
 });
 afterEach(() => {
   vi.unstubAllEnvs();
-  rmSync(caches, { recursive: true });
 });
 
 const writing = (content: string) => async (folder: string) => writeFileSync(path.join(folder, 'a'), content);

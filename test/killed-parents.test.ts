@@ -2,12 +2,12 @@
  * Kills the commands `up`, `run`, `service` and `worker` with SIGKILL while runs are in the middle of their turns. These commands
  * start the programs and restart them. After the next start, the worker must adopt the sandboxes.
  */
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { afterAll, expect, test } from 'vitest';
+import { newFolder } from './support/close-at-end.ts';
 import { endCommands, type RunningCommand, runCommand, startCommand } from './support/command-line.ts';
 import { freePort } from './support/free-port.ts';
 import { giveDatabase, giveRuntime, keepRuntime } from './support/head-start.ts';
@@ -21,10 +21,9 @@ const runyard = await runyardFile();
 const runCount = 40;
 const killCount = 30;
 
-const folder = mkdtempSync(path.join(tmpdir(), 'runyard-parents-'));
+const folder = newFolder();
 afterAll(() => {
   endCommands();
-  rmSync(folder, { recursive: true, force: true, maxRetries: 20 });
 });
 
 /**

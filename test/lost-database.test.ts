@@ -2,21 +2,18 @@
 import { readFileSync, renameSync } from 'node:fs';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { runCommand } from './support/command-line.ts';
 import { runyardFile } from './support/programs.ts';
-import { eventually, type System, startSystem } from './support/system.ts';
+import { eventually, startSystem } from './support/system.ts';
 
 const clients = 24;
 const kills = 3;
 /** Pause of a client between two requests, so that the starting database has processor time. */
 const pauseMs = 50;
 const runyard = await runyardFile();
-let system: System;
 
-beforeAll(async () => {
-  system = await startSystem({ workers: [] });
-});
+const system = await startSystem({ workers: [] });
 afterAll(() => system.stop(), 60_000);
 
 const inCluster = (file: string) => path.join(system.dataDir, 'postgres/cluster', file);

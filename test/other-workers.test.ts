@@ -3,43 +3,36 @@
  * agent program.
  */
 import { execFile } from 'node:child_process';
-import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterEach, beforeEach, expect, test } from 'vitest';
 import { findProcesses } from '../packages/worker/src/state/processes.ts';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from './fakes/harness-support.ts';
 import { type FakePublicWorkerAgent, startAsPublicWorker } from './fakes/public-worker.ts';
+import { closeAtEnd, newFolder } from './support/close-at-end.ts';
 import { eventually } from './support/system.ts';
 
 const launcher = path.resolve(import.meta.dirname, '../bin/runyard-agent');
 /** The first start takes longer, because it bundles the agent. */
 const startLimitMs = 120_000;
 const keeps = { max_workspace_bytes: 100_000_000 };
-
-let machine: string;
-let home: string;
 let fake: FakeHarnessSupport;
 let agent: FakePublicWorkerAgent | undefined;
 let runs = 0;
 
-beforeAll(() => {
-  machine = mkdtempSync(path.join(tmpdir(), 'runyard-other-workers-'));
-  home = path.join(machine, 'home-of-the-user');
-  mkdirSync(path.join(home, '.ssh'), { recursive: true });
-  mkdirSync(path.join(machine, 'tmp'));
-  writeFileSync(path.join(home, '.ssh/id_ed25519'), 'private key');
-});
-afterAll(() => rmSync(machine, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }));
+const machine = newFolder();
+const home = path.join(machine, 'home-of-the-user');
+mkdirSync(path.join(home, '.ssh'), { recursive: true });
+mkdirSync(path.join(machine, 'tmp'));
+writeFileSync(path.join(home, '.ssh/id_ed25519'), 'private key');
 beforeEach(async () => {
-  fake = await startFakeHarnessSupport();
+  fake = closeAtEnd(await startFakeHarnessSupport());
 });
 afterEach(async () => {
   agent?.child.kill('SIGKILL');
   await agent?.exited;
-  await fake.close();
 });
 
 function start(

@@ -15,7 +15,7 @@ import { systemNames } from '@runyard/system/names/resolver';
 import { useProxy } from '@runyard/system/outgoing/outgoing';
 import { webSocketAgent } from '@runyard/system/outgoing/tunnel';
 import { trustCaFile } from '@runyard/system/trust-authorities';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { WebSocket, WebSocketServer } from 'ws';
 import { sendPlain } from '../packages/client/src/send-plain.ts';
 import { openCodeHost } from '../packages/service/src/edges/gateway/git/git-upstream.ts';
@@ -35,11 +35,9 @@ import { fetchLocalModels } from '../packages/service/src/team/models/local-mode
 import { probeEndpoint } from '../packages/service/src/team/models/probe-endpoint.ts';
 import { askAboutHosts } from '../packages/worker/src/egress/asked-hosts.ts';
 import { dial } from '../packages/worker/src/egress/dial.ts';
-import { type ForwardProxy, startForwardProxy } from './fakes/forward-proxy.ts';
+import { startForwardProxy } from './fakes/forward-proxy.ts';
+import { closeAtEnd } from './support/close-at-end.ts';
 
-let server: Server;
-let proxy: ForwardProxy;
-let port: number;
 /** `host:port` of each connection of this process. */
 let connections: string[] = [];
 const ownAuthorities = tls.getCACertificates('default');
@@ -63,32 +61,30 @@ const answers: Readonly<Record<string, unknown>> = {
   '/api/v1/harness-support/connections': { decision: 'allowed' },
 };
 
-beforeAll(async () => {
-  server = createServer((request, response) => {
+const server: Server = closeAtEnd(
+  createServer((request, response) => {
     request.resume();
     const answer = JSON.stringify(answers[request.url?.split('?')[0] ?? ''] ?? {});
     response.writeHead(200, { 'content-type': 'application/json', etag: '"1"' }).end(answer);
-  });
-  const sockets = new WebSocketServer({ server });
-  sockets.on('connection', (socket) => socket.send('welcome'));
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  port = (server.address() as AddressInfo).port;
-  const names = ['models', 'git', 'mcp', 'hooks', 'policy', 'bucket', 'id', 'service', 'allowed', 'collector'];
-  proxy = await startForwardProxy(
-    Object.fromEntries(
-      names.flatMap((name) => [443, 80, 8080].map((each) => [`${name}.company.example:${each}`, port])),
-    ),
-  );
-  Object.assign(process.env, variables);
-  trustCaFile(proxy.caFile);
-  useProxy({ HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url, NO_PROXY: 'direct.example,10.0.0.0/8' });
-  net.Socket.prototype.connect = function counted(this: net.Socket, ...given: unknown[]) {
-    const [{ host = '', port = '' }] = ([given[0]].flat() as [{ host?: string; port?: number | string }]) ?? [{}];
-    connections.push(`${host}:${port}`);
-    return (connect as (...all: unknown[]) => net.Socket).apply(this, given);
-  } as typeof connect;
-});
+  }),
+);
+const sockets = new WebSocketServer({ server });
+sockets.on('connection', (socket) => socket.send('welcome'));
+server.listen(0, '127.0.0.1');
+await once(server, 'listening');
+const port = (server.address() as AddressInfo).port;
+const names = ['models', 'git', 'mcp', 'hooks', 'policy', 'bucket', 'id', 'service', 'allowed', 'collector'];
+const proxy = await startForwardProxy(
+  Object.fromEntries(names.flatMap((name) => [443, 80, 8080].map((each) => [`${name}.company.example:${each}`, port]))),
+);
+Object.assign(process.env, variables);
+trustCaFile(proxy.caFile);
+useProxy({ HTTPS_PROXY: proxy.url, HTTP_PROXY: proxy.url, NO_PROXY: 'direct.example,10.0.0.0/8' });
+net.Socket.prototype.connect = function counted(this: net.Socket, ...given: unknown[]) {
+  const [{ host = '', port = '' }] = ([given[0]].flat() as [{ host?: string; port?: number | string }]) ?? [{}];
+  connections.push(`${host}:${port}`);
+  return (connect as (...all: unknown[]) => net.Socket).apply(this, given);
+} as typeof connect;
 afterAll(async () => {
   net.Socket.prototype.connect = connect;
   useProxy({});
@@ -96,7 +92,6 @@ afterAll(async () => {
   for (const name of Object.keys(variables)) delete process.env[name];
   await proxy.close();
   server.closeAllConnections();
-  server.close();
 });
 beforeEach(() => {
   connections = [];

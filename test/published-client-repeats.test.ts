@@ -4,28 +4,23 @@
  */
 import OzAPI from 'oz-agent-sdk';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../packages/service/test/database.ts';
-import { type CuttingProxy, openCuttingProxy } from './fakes/cutting-proxy.ts';
+import { afterAll, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { createTestDatabase } from '../packages/service/test/database.ts';
+import { openCuttingProxy } from './fakes/cutting-proxy.ts';
+import { closeAtEnd } from './support/close-at-end.ts';
 import { type OneService, startService } from './support/service-process.ts';
 
-let database: TestDatabase;
 let services: OneService[] = [];
-let proxy: CuttingProxy;
-let client: OzAPI;
 const key = 'ryk_test-of-repeats-0123456789-0123456789';
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  for (let i = 0; i < 2; i += 1) services.push(await startService({ databaseUrl: database.url, key }));
-  proxy = await openCuttingProxy(services[0]?.origin ?? '');
-  client = new OzAPI({ apiKey: key, baseURL: `${proxy.url}/api/v1`, maxRetries: 5 });
-});
+const database = closeAtEnd(await createTestDatabase());
+for (let i = 0; i < 2; i += 1) services.push(await startService({ databaseUrl: database.url, key }));
+const proxy = await openCuttingProxy(services[0]?.origin ?? '');
+const client: OzAPI = new OzAPI({ apiKey: key, baseURL: `${proxy.url}/api/v1`, maxRetries: 5 });
 afterAll(async () => {
   await proxy?.close();
   for (const service of services) await service.stop();
   services = [];
-  await database?.drop();
 });
 
 let prompt = '';

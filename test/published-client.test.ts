@@ -8,23 +8,15 @@ import OzAPI, {
   RateLimitError,
   UnprocessableEntityError,
 } from 'oz-agent-sdk';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
 import { claim } from '../packages/service/src/runs/executions/transitions/transitions.ts';
-import { startTestService, type TestService } from '../packages/service/test/service.ts';
-import { type FakeGitHost, startFakeGitHost } from './fakes/git-host.ts';
+import { openTestService } from '../packages/service/test/service.ts';
+import { startFakeGitHost } from './fakes/git-host.ts';
+import { closeAtEnd } from './support/close-at-end.ts';
 
-let codeHost: FakeGitHost;
-let service: TestService;
-let client: OzAPI;
-beforeAll(async () => {
-  codeHost = await startFakeGitHost();
-  service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: codeHost.template } });
-  client = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 0 });
-});
-afterAll(async () => {
-  await service.close();
-  await codeHost.close();
-});
+const codeHost = closeAtEnd(await startFakeGitHost());
+const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: codeHost.template } });
+const client: OzAPI = new OzAPI({ apiKey: service.key, baseURL: `${service.baseUrl}/api/v1`, maxRetries: 0 });
 
 const unknownId = '01900000-0000-7000-8000-000000000000';
 

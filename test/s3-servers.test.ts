@@ -1,10 +1,9 @@
 /** Tests blobs in buckets of servers that lack features of S3, refuse rights or expect a region. */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createContext } from '../packages/cli/src/context/context.ts';
 import { checkBlobs } from '../packages/cli/src/doctor/database.ts';
 import { storeDomain } from '../packages/service/src/edges/start/open-parts.ts';
@@ -13,19 +12,16 @@ import { readBoth } from '../packages/service/src/platform/store/blobs/move-blob
 import { openS3Blobs } from '../packages/service/src/platform/store/blobs/s3-blobs.ts';
 import { startTestService } from '../packages/service/test/service.ts';
 import { type FakeBucket, startFakeBucket } from './fakes/s3-bucket.ts';
+import { closeAtEnd, newFolder } from './support/close-at-end.ts';
 import { withVariables } from './support/variables.ts';
 
 let server: FakeBucket;
 let folder: string;
 let logged: { fields: object; message: string }[];
 beforeEach(async () => {
-  server = await startFakeBucket();
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-s3-servers-'));
+  server = closeAtEnd(await startFakeBucket());
+  folder = newFolder();
   logged = [];
-});
-afterEach(async () => {
-  await server.close();
-  await rm(folder, { recursive: true });
 });
 
 /** The variables of this process without those of an operator's AWS SDK, and without requests for the role of a machine. */

@@ -13,6 +13,7 @@ import {
   type FakeContainerRun,
   startAsContainerWorker,
 } from './fakes/public-worker-containers.ts';
+import { closeAtEnd } from './support/close-at-end.ts';
 import { addMusl, hasMusl, startTestEngine, type TestEngine } from './support/container-engine.ts';
 import { isLong } from './support/long.ts';
 
@@ -54,11 +55,10 @@ describe.skipIf(typeof started === 'string')(name, { timeout: limitMs, tags: 'lo
   }, limitMs);
   afterAll(() => stop(), limitMs);
   beforeEach(async () => {
-    fake = await startFakeHarnessSupport();
+    fake = closeAtEnd(await startFakeHarnessSupport());
   });
   afterEach(async () => {
     if (container !== undefined) await engine.call('DELETE', `/containers/${container.id}?force=1`);
-    await fake.close();
   });
 
   const start = async (script: string, more: Pick<FakeContainerRun, 'image' | 'volume' | 'backend'>) => {

@@ -1,18 +1,14 @@
-import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { inserted, readLiterals, readTables } from './checks/sql-text.ts';
 import { findReaderFaults } from './checks/table-readers.ts';
+import { newFolder } from './support/close-at-end.ts';
 
 let root: string;
 
-beforeEach(async () => {
-  root = await mkdtemp(path.join(tmpdir(), 'runyard-readers-'));
-});
-
-afterEach(async () => {
-  await rm(root, { recursive: true, force: true });
+beforeEach(() => {
+  root = newFolder();
 });
 
 /** Writes one source file of the service and returns the faults that the check finds, without the file's path. */

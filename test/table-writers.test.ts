@@ -1,20 +1,16 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { serviceRooms } from './checks/import-rules.ts';
 import { readsOfHigherFloors, tableRules } from './checks/table-owners.ts';
 import { findReaderFaults, findUnusedReaders } from './checks/table-readers.ts';
 import { findWriterFaults } from './checks/table-writers.ts';
+import { newFolder } from './support/close-at-end.ts';
 
 let root: string;
 
-beforeEach(async () => {
-  root = await mkdtemp(path.join(tmpdir(), 'runyard-writers-'));
-});
-
-afterEach(async () => {
-  await rm(root, { recursive: true, force: true });
+beforeEach(() => {
+  root = newFolder();
 });
 
 /** Writes one source file of the service and returns the faults that the check finds, without the file's path. */

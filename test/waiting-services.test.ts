@@ -2,31 +2,23 @@
  * Tests services that cannot work yet, because their database does not answer, or because they do not have the secrets key and blobs
  * that belong to the database.
  */
-import { copyFile, mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { createEmptyDatabase } from '../packages/service/test/database.ts';
-import { type CuttableLine, openCuttableLine } from './fakes/cuttable-line.ts';
+import { openCuttableLine } from './fakes/cuttable-line.ts';
+import { closeAtEnd, newFolder } from './support/close-at-end.ts';
 import { endCommands, runCommand, startCommand } from './support/command-line.ts';
 import { freePort } from './support/free-port.ts';
 import { runyardFile } from './support/programs.ts';
 import { eventually } from './support/system.ts';
 
 const runyard = await runyardFile();
-let folder: string;
-let database: Awaited<ReturnType<typeof createEmptyDatabase>>;
-let line: CuttableLine;
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-waiting-'));
-  database = await createEmptyDatabase();
-  line = await openCuttableLine(database.url);
-});
+const folder = newFolder();
+const database = closeAtEnd(await createEmptyDatabase());
+const line = closeAtEnd(await openCuttableLine(database.url));
 afterAll(async () => {
   endCommands();
-  await line.close();
-  await database.drop();
-  await rm(folder, { recursive: true, force: true, maxRetries: 20 });
 });
 
 async function serviceIn(name: string) {

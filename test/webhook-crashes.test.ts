@@ -7,15 +7,15 @@ import { setTimeout as delay } from 'node:timers/promises';
 import type { WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
 import { afterAll, expect, test } from 'vitest';
 import { createTestDatabase } from '../packages/service/test/database.ts';
+import { closeAtEnd } from './support/close-at-end.ts';
 import { type OneService, startService } from './support/service-process.ts';
 import { eventually } from './support/system.ts';
 
 const key = `ryk_${'webhooks'.repeat(6)}`;
-const database = await createTestDatabase();
+const database = closeAtEnd(await createTestDatabase());
 const services: OneService[] = [];
 afterAll(async () => {
   await Promise.all(services.map((service) => service.stop()));
-  await database.drop();
 });
 
 /** Number of senders. There are so many that the service writes several deliveries together. */

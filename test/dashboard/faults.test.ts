@@ -206,10 +206,7 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     await page.getByRole('heading', { name: 'Named in the tab' }).waitFor();
     expect(await page.title()).toBe('Named in the tab · Runyard');
     await open('/runs/new');
-    const { body } = await service.request<{ models: { id: string; disable_reason?: string }[] }>(
-      'GET',
-      '/agent/models',
-    );
+    const body = await service.ok<{ models: { id: string; disable_reason?: string }[] }>('GET', '/agent/models');
     const usable = body.models.filter(({ disable_reason: reason }) => reason === undefined).map(({ id }) => id);
     expect(usable.length).toBeLessThan(body.models.length);
     await page.getByRole('button', { name: /^Show all models/ }).click();

@@ -87,8 +87,7 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
     await page.getByText('Paused Nightly').waitFor();
     await press('Control+z');
     const enabled = async () =>
-      (await service.request<{ schedules: { enabled: boolean }[] }>('GET', '/agent/schedules')).body.schedules[0]
-        ?.enabled;
+      (await service.ok<{ schedules: { enabled: boolean }[] }>('GET', '/agent/schedules')).schedules[0]?.enabled;
     await expect.poll(enabled).toBe(true);
     await page.getByText('Paused Nightly').waitFor({ state: 'detached' });
     await press('Control+z');
@@ -99,8 +98,7 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
   test('each key does what the list of keys says, on the screens that have it', { tags: 'long' }, async () => {
     const asking = await service.startExecution({ title: 'Asking run' });
     await reportsTo(service)(asking, ...begin, asksToRun('ls'));
-    const made = async (path: string, body: object) =>
-      (await service.request<{ uid: string }>('POST', path, { body })).body.uid;
+    const made = async (path: string, body: object) => (await service.ok<{ uid: string }>('POST', path, { body })).uid;
     const environment = await made('/agent/environments', { config: { name: 'Web' } });
     await made('/agent/identities', { name: 'Release bot' });
     const hooks = await testWebhooks(service);
@@ -109,7 +107,7 @@ describe.skipIf(noBrowser)(`the keyboard in the dashboard${noBrowser ? ` (skippe
     const { uid } = await testAutomations(service, hooks.factory.uid).create([trigger]);
     await hooks.send(webhook);
     const factory = `/factories/${hooks.factory.uid}`;
-    const { body } = await service.request<{ schedules: { id: string }[] }>('GET', '/agent/schedules');
+    const body = await service.ok<{ schedules: { id: string }[] }>('GET', '/agent/schedules');
 
     await page.addInitScript('navigator.clipboard.writeText = async (text) => { globalThis.copied = text; }');
     const focused = (text: string) => async () =>

@@ -47,8 +47,7 @@ describe.skipIf(noBrowser)(
       await browser().picture('onboarding-with-a-key');
       await page.getByRole('button', { name: 'Run the agent' }).click();
       await page.waitForURL(/\/runs\/[\da-f-]{36}/);
-      const [run] = (await service.request<{ runs: { agent_config: { model_id: string } }[] }>('GET', '/agent/runs'))
-        .body.runs;
+      const [run] = (await service.ok<{ runs: { agent_config: { model_id: string } }[] }>('GET', '/agent/runs')).runs;
       expect(run?.agent_config.model_id).toMatch(/^openai\//);
       expect(await page.content()).not.toContain(fakeModelKeys.openai);
       expect(complaints).toEqual([]);

@@ -1,5 +1,6 @@
 /** Tests that the page of a run shows its result and its checks, and only as text. With SCREENSHOT_DIR, takes pictures. */
 import path from 'node:path';
+import type { RunItem } from '@runyard/contract/runs/runs';
 import type { Page } from 'playwright-core';
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { startTestService, type TestService } from '../../packages/service/test/service.ts';
@@ -41,7 +42,7 @@ describe.skipIf(noBrowser)(`results on the page of a run${noBrowser ? ` (skipped
         output_tail: markup,
       },
     ];
-    await service.request('POST', '/harness-support/events', { key, body: { events } });
+    await service.report(key, events);
     const result = { severity: 'high', note: markup, files: ['src/tax.ts'], count: 3, empty: '' };
     await service.request('POST', '/harness-support/result', { key, body: { turn: 1, result } });
     const body = { turn: 1, success: true, summary: 'Done.', checks: [{ name: 'tests', passed: true }] };
@@ -79,7 +80,7 @@ describe.skipIf(noBrowser)(`results on the page of a run${noBrowser ? ` (skipped
         harness: 'oz',
         model_id: 'm',
       };
-      await service.request('POST', '/harness-support/events', { key, body: { events: [started] } });
+      await service.report(key, [started]);
       const body = { success, summary: success ? markup : 'It fails.' };
       await service.request('POST', '/harness-support/finish-task', { key, body });
     };
@@ -101,6 +102,16 @@ describe.skipIf(noBrowser)(`results on the page of a run${noBrowser ? ` (skipped
     expect(await page.locator('img[src=x]').count()).toBe(0);
     await page.getByRole('button', { name: 'Repeat with…' }).click();
     await page.getByLabel('runbook').check();
+    await page.getByLabel('claude', { exact: true }).check();
+    await page.getByLabel('With these skills').fill('acme/skills:one  acme/skills:two');
+    await page.getByLabel('How often').fill('2');
+    if (folder) await page.screenshot({ path: path.join(folder, 'repeat.png') });
+    await page.getByRole('button', { name: 'Next: the cost' }).click();
+    await page.getByRole('alertdialog', { name: 'Start 4 runs?' }).waitFor();
+    await page.getByRole('button', { name: 'Start nothing' }).click();
+    await page.getByRole('button', { name: 'Repeat with…' }).click();
+    await page.getByLabel('runbook').check();
+    await page.getByLabel('oz', { exact: true }).check();
     await page.getByLabel('How often').fill('2');
     await page.getByRole('button', { name: 'Next: the cost' }).click();
     const created = () => service.deps.db.query('SELECT id FROM runs WHERE rerun_of = $1', [runId]);
@@ -108,7 +119,10 @@ describe.skipIf(noBrowser)(`results on the page of a run${noBrowser ? ` (skipped
     expect(await created()).toEqual([]);
     await page.getByRole('button', { name: 'Start the runs' }).click();
     await expect.poll(() => table.getByText('repeated').count()).toBe(2);
-    expect(await created()).toHaveLength(2);
+    const [repeated, ...others] = await created();
+    expect(others).toHaveLength(1);
+    const { body } = await service.request<RunItem>('GET', `/agent/runs/${repeated?.id}`);
+    expect(body.agent_config).toMatchObject({ harness: { type: 'oz' }, model_id: 'runbook' });
     if (folder) await page.screenshot({ path: path.join(folder, 'compare.png'), fullPage: true });
     await page.getByLabel('Remove The original').first().click();
     await expect.poll(() => table.getByRole('columnheader').count()).toBe(3);

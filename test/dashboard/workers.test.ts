@@ -34,8 +34,7 @@ describe.skipIf(noBrowser)(`workers on the dashboard${noBrowser ? ` (skipped: ${
     ({ page, complaints } = browser());
   });
   const row = (name: string) => page.getByRole('row').filter({ hasText: name });
-  const pools = async () =>
-    (await service.request<z.infer<typeof ListWorkerPoolsResponse>>('GET', '/worker-pools')).body.pools;
+  const pools = async () => (await service.ok<z.infer<typeof ListWorkerPoolsResponse>>('GET', '/worker-pools')).pools;
 
   test('shows the operator the isolation, the free slots and disk space, and the missing features of each worker', async () => {
     await signIn(page, service);

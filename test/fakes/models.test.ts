@@ -3,15 +3,12 @@ import { createGoogle } from '@ai-sdk/google';
 import { createOpenAI } from '@ai-sdk/openai';
 import { createOpenAICompatible } from '@ai-sdk/openai-compatible';
 import { generateText, stepCountIs, streamText, tool } from 'ai';
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
-import { type FakeModels, fakeModelKeys, startFakeModels } from './models.ts';
+import { closeAtEnd } from '../support/close-at-end.ts';
+import { fakeModelKeys, startFakeModels } from './models.ts';
 
-let fake: FakeModels;
-beforeAll(async () => {
-  fake = await startFakeModels();
-});
-afterAll(() => fake.close());
+const fake = closeAtEnd(await startFakeModels());
 beforeEach(() =>
   fake.script([
     {

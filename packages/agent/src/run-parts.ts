@@ -13,11 +13,11 @@ import { handoffFiles } from './handoff/handoff-files.ts';
 import { conversationRecord } from './harness/conversation-record.ts';
 import { executionHarness } from './harness/execution-harness.ts';
 import { turnProgress } from './harness/turn-progress.ts';
-import { runMcp } from './mcp/servers.ts';
+import { type HarnessMcpServer, runMcp } from './mcp/servers.ts';
 import { watchPullRequests } from './pull-requests/watch.ts';
 import { startReporter } from './reporting/reporter.ts';
+import { deferredResult } from './results/deferred-result.ts';
 import { resultFileVariable, returnsResult, runServerName } from './results/prompt-text.ts';
-import type { RunResult, SubmitValue } from './results/run-result.ts';
 import { type OrchestratingRunTree, runTree } from './run-tree/tree.ts';
 import type { ServiceClient } from './service/client.ts';
 import { Superseded } from './service/errors.ts';
@@ -38,12 +38,8 @@ export interface RunPartsOptions {
   readonly harnessStartMs: number;
 }
 
-/** Creates the objects that work together in an execution, and connects them. The caller must close the socket. */
-export async function openRunParts(options: RunPartsOptions) {
-  const { client, secrets, workspace, ownFolders } = options;
-  const egress = await openEgress(options.egressSocket);
-  const withoutProxy = client.connection.relaySocket === undefined ? 'open' : 'none';
-  const network: NetworkAccess = egress === undefined ? withoutProxy : 'allow_list';
+/** Opens the reporter of the execution, and the signals that end its work and its reports. */
+function openReports(options: RunPartsOptions, onQuestionRefused: (requestId: string, reason: string) => void) {
   const position: TurnPosition = { turn: 1, stepId: '' };
   const progress = turnProgress();
   const stop = stopping();
@@ -53,48 +49,70 @@ export async function openRunParts(options: RunPartsOptions) {
     reporting.abort(new Superseded('superseded'));
   };
   const reporter = startReporter({
-    client,
-    redact: secrets.redact,
+    client: options.client,
+    redact: options.secrets.redact,
     onEmit: (event) => progress.observe(event),
     signal: reporting.signal,
     onSuperseded,
     onRefused: (event, reason) => {
-      if (event.type === 'blocked') approvals.refused(event.request.request_id, reason);
+      if (event.type === 'blocked') onQuestionRefused(event.request.request_id, reason);
     },
   });
   const notice = (name: string, data: unknown) =>
     reporter.emit({ type: 'notice', step_id: position.stepId, name, data });
+  return { position, progress, stop, reporting, onSuperseded, reporter, notice, turn: () => position.turn };
+}
 
-  const reportArtifact = async (request: ArtifactRequest, cwd: string, onProgress?: (line: string) => void) => {
+type Reports = ReturnType<typeof openReports>;
+
+/** Reports artifacts to the service, and the pull requests that the harness opens without a command of the agent. */
+function openArtifacts({ client, workspace }: RunPartsOptions, signal: AbortSignal) {
+  const report = async (request: ArtifactRequest, cwd: string, onProgress?: (line: string) => void) => {
     const artifacts = await import('./artifacts/report.ts');
     if (request.type === 'PULL_REQUEST' && request.url !== undefined) pullRequests.markReported(request.url);
-    return artifacts.reportArtifact(request, { client, cwd, workspace, signal: reporting.signal, onProgress });
+    return artifacts.reportArtifact(request, { client, cwd, workspace, signal, onProgress });
   };
   const pullRequests = watchPullRequests(async (noticed) => {
-    const result = await reportArtifact({ type: 'PULL_REQUEST', ...noticed }, workspace);
+    const result = await report({ type: 'PULL_REQUEST', ...noticed }, workspace);
     if (!result.ok) throw new Error(result.message);
   });
-  const record = conversationRecord();
-  const handoff = handoffFiles(workspace, maxSnapshotFiles);
+  return { report, pullRequests };
+}
 
+/** Opens the socket for the commands and tools of the sandbox, and creates what they use. The caller must close the socket. */
+function openTools(options: RunPartsOptions, egressVariables: Readonly<Record<string, string>>, reports: Reports) {
+  const { client, workspace } = options;
+  const { reporting, stop, turn } = reports;
+  const artifacts = openArtifacts(options, reporting.signal);
+  const handoff = handoffFiles(workspace, maxSnapshotFiles);
   /** Functions for the other runs in the tree of this run. Undefined until the task has arrived. */
   let tree: OrchestratingRunTree | undefined;
-  const treeOf = (task: AgentTask) => {
-    tree ??= runTree(client, task);
-    return tree;
+  /** Names of the tools that belong to the run itself. Empty until the task has arrived. */
+  let ownTools: readonly string[] = [];
+  const answerOnGithub: AnswerOnGithub = async (tool, input, gone) => {
+    const answers = await import('./github-answers/answer.ts');
+    return await answers.answerOnGithub(client, reporting.signal)(tool, input, gone);
   };
+  const result = deferredResult({
+    client,
+    folder: () => dirname(socket.path),
+    reportArtifact: artifacts.report,
+    turn,
+    signal: reporting.signal,
+    onOpened: (file) => addToEnv({ [resultFileVariable]: file }),
+  });
   const socket = openAgentSocket({
-    artifact: ({ artifact, cwd }, onProgress) => reportArtifact(artifact, cwd, onProgress),
+    artifact: ({ artifact, cwd }, onProgress) => artifacts.report(artifact, cwd, onProgress),
     handoff: handoff.add,
     pullRequest: async (request, gone) => {
       const { openPullRequest } = await import('./pull-requests/open.ts');
       const answer = await openPullRequest(client, request, AbortSignal.any([gone, reporting.signal]));
       // Do not report this pull request again, because the service has already recorded it as an artifact.
-      if (answer.ok) pullRequests.markReported(answer.url);
+      if (answer.ok) artifacts.pullRequests.markReported(answer.url);
       return answer;
     },
-    result: async (value) => await submitResult(value),
-    github: async (tool, input, gone) => await answerOnGithub(tool, input, gone),
+    result: result.submit,
+    github: answerOnGithub,
     describe: async (names) => (await import('./github-answers/answer.ts')).describeGithubTools(names),
     tree: async (request, gone) => {
       if (tree === undefined) return { ok: false, message: 'the run has not begun' };
@@ -102,119 +120,125 @@ export async function openRunParts(options: RunPartsOptions) {
       return await answerTreeRequest(tree, request, AbortSignal.any([gone, stop.signal]));
     },
   });
-  const answerOnGithub: AnswerOnGithub = async (tool, input, gone) => {
-    const answers = await import('./github-answers/answer.ts');
-    return await answers.answerOnGithub(client, reporting.signal)(tool, input, gone);
-  };
-  /** Names of the tools that belong to the run itself. Empty until the task has arrived. */
-  let ownTools: readonly string[] = [];
-  /** The result of the run. Undefined until the task has arrived, and if the run returns none. */
-  let result: RunResult | undefined;
-  const openResult = async (task: AgentTask): Promise<RunResult | undefined> => {
-    ownTools = [
-      ...(returnsResult(task) ? ['submit_result'] : []),
-      ...Object.keys(task.environment?.config.github_tools ?? {}),
-    ];
-    if (result !== undefined || !returnsResult(task)) return result;
-    const { runResult } = await import('./results/run-result.ts');
-    result = runResult({
-      client,
-      folder: dirname(socket.path),
-      reportArtifact,
-      turn: () => position.turn,
-      signal: reporting.signal,
-    });
-    addToEnv({ [resultFileVariable]: result.file });
-    return result;
-  };
-  let checks: RunChecks | undefined;
-  const openChecks = async (task: AgentTask): Promise<RunChecks | undefined> => {
-    if (checks !== undefined || (task.agent_config.checks ?? []).length === 0) return checks;
-    const { runChecks } = await import('./checks/run-checks.ts');
-    checks = runChecks({
-      task,
-      workspace,
-      env,
-      client,
-      emit: reporter.emit,
-      handedOff: handoff.list,
-      turn: () => position.turn,
-      onChangesChecked: saver.keepSnapshot,
-    });
-    return checks;
-  };
-  const submitResult: SubmitValue = async (value) =>
-    (await result?.submit(value)) ?? { ok: false, message: 'this run returns no result' };
-  const env: Record<string, string | undefined> = {
-    ...options.env,
-    ...egress?.variables,
-    RUNYARD_AGENT_SOCKET: socket.path,
-  };
+  const socketVariable = { RUNYARD_AGENT_SOCKET: socket.path };
+  const env: Record<string, string | undefined> = { ...options.env, ...egressVariables, ...socketVariable };
   const addToEnv = (variables: Readonly<Record<string, string>>) => void Object.assign(env, variables);
-  /** `NAME=value` of `env` that marks every process of the run. */
-  const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
+  return {
+    artifacts,
+    handoff,
+    socket,
+    env,
+    addToEnv,
+    answerOnGithub,
+    submitResult: result.submit,
+    treeOf: (task: AgentTask): OrchestratingRunTree => {
+      tree ??= runTree(client, task);
+      return tree;
+    },
+    openResult: async (task: AgentTask) => {
+      const githubTools = Object.keys(task.environment?.config.github_tools ?? {});
+      ownTools = [...(returnsResult(task) ? ['submit_result'] : []), ...githubTools];
+      return await result.open(task);
+    },
+    /** The MCP server for the run's own tools. None if the run has no such tools. */
+    ownServers: (): readonly HarnessMcpServer[] => {
+      const [command, ...args] = agentProgram;
+      const server = { name: runServerName, command, args: [...args, 'run-server', ...ownTools], env: socketVariable };
+      return ownTools.length === 0 ? [] : [server];
+    },
+  };
+}
 
+type Tools = ReturnType<typeof openTools>;
+
+/** Creates the parts that check, save and report the files of the workspace. */
+function openFiles(
+  options: RunPartsOptions,
+  { env, handoff }: Tools,
+  reports: Reports,
+  session: () => string | undefined,
+) {
+  const { client, workspace, ownFolders } = options;
+  const { notice, progress, reporter, reporting, turn } = reports;
+  const { signal } = reporting;
   const changes = changesReporter({
-    ...{ client, workspace, ownFolders, env },
+    ...{ client, workspace, ownFolders, env, signal },
     // The checks of a run store snapshots themselves, and another snapshot would replace theirs.
-    sendFiles: async () => (checks === undefined ? await saver.showFiles(position.turn) : undefined),
-    signal: reporting.signal,
+    sendFiles: async () => (checks === undefined ? await saver.showFiles(turn()) : undefined),
   });
   const saver = deferredSaver({
     client,
     workspace,
     ownFolders,
     env,
-    signal: reporting.signal,
+    signal,
     handedOff: handoff.list,
     reportChanges: changes.report,
-    session: () => harness.driver?.loadableSession,
+    session,
     onLeftOut: (what, reason) => notice('handoff_left_out', { what, reason }),
     onNotSaved: (reason) => notice('workspace_not_kept', { reason }),
   });
-  /** Begins to take checkpoints if the task asks for them. */
-  const beginCheckpoints = async ({ checkpoint_seconds: seconds }: AgentTask): Promise<void> => {
-    if (seconds === undefined || !ownFolders) return;
-    const { startCheckpoints } = await import('./turns/checkpoints.ts');
-    const onFailed = (reason: string) => notice('checkpoint_not_kept', { reason });
-    const turn = () => position.turn;
-    startCheckpoints({ seconds, progress, saver, reporter, turn, onFailed, signal: reporting.signal });
+  let checks: RunChecks | undefined;
+  return {
+    changes,
+    saver,
+    /** Returns the checks of the task. Their code is loaded only if there are any. */
+    openChecks: async (task: AgentTask): Promise<RunChecks | undefined> => {
+      if (checks !== undefined || (task.agent_config.checks ?? []).length === 0) return checks;
+      const { runChecks } = await import('./checks/run-checks.ts');
+      const { emit } = reporter;
+      const handedOff = handoff.list;
+      checks = runChecks({ task, workspace, env, client, emit, handedOff, turn, onChangesChecked: saver.keepSnapshot });
+      return checks;
+    },
+    /** Begins to take checkpoints if the task asks for them. */
+    beginCheckpoints: async ({ checkpoint_seconds: seconds }: AgentTask): Promise<void> => {
+      if (seconds === undefined || !ownFolders) return;
+      const { startCheckpoints } = await import('./turns/checkpoints.ts');
+      const onFailed = (reason: string) => notice('checkpoint_not_kept', { reason });
+      startCheckpoints({ seconds, progress, saver, reporter, turn, onFailed, signal });
+    },
   };
+}
+
+/** The command that starts this program. */
+const agentProgram = [process.execPath, process.argv[1] ?? ''] as const;
+
+/** Creates the objects that work together in an execution, and connects them. The caller must close the socket. */
+export async function openRunParts(options: RunPartsOptions) {
+  const { client, secrets, workspace, harnessStartMs: startTimeoutMs } = options;
+  const egress = await openEgress(options.egressSocket);
+  const withoutProxy = client.connection.relaySocket === undefined ? 'open' : 'none';
+  const network: NetworkAccess = egress === undefined ? withoutProxy : 'allow_list';
+  const proxyVariables = egress?.variables ?? {};
+  const reports = openReports(options, (requestId, reason) => approvals.refused(requestId, reason));
+  const { position, progress, stop, reporting, reporter, notice, turn } = reports;
+  const tools = openTools(options, proxyVariables, reports);
+  const { artifacts, env, socket } = tools;
+  const files = openFiles(options, tools, reports, () => harness.driver?.loadableSession);
   const approvals = createApprovals({
     emit: reporter.emit,
     flush: reporter.flush,
     // Save the workspace now, because the worker may die before the person answers.
-    onWait: () => void saver.save(position.turn),
-    onWaitEnd: () => saver.abort(),
+    onWait: () => void files.saver.save(position.turn),
+    onWaitEnd: () => files.saver.abort(),
   });
-  const agentProgram = [process.execPath, process.argv[1] ?? ''] as const;
-  const mcp = runMcp({
-    agentProgram,
-    connection: client.connection,
-    workspace,
-    env,
-    network,
-    startTimeoutMs: options.harnessStartMs,
-  });
+  const mcp = runMcp({ agentProgram, connection: client.connection, workspace, env, network, startTimeoutMs });
   const services = deferredServices();
-  /** The MCP servers that the harness starts: those of the run, and the server for the run's own tools. */
-  const forHarness = () => {
-    if (ownTools.length === 0) return mcp.forHarness;
-    const [command, ...args] = agentProgram;
-    const own = { RUNYARD_AGENT_SOCKET: socket.path };
-    return [...mcp.forHarness, { name: runServerName, command, args: [...args, 'run-server', ...ownTools], env: own }];
-  };
+  const record = conversationRecord();
+  /** `NAME=value` of `env` that marks every process of the run. */
+  const marker = `RUNYARD_AGENT_SOCKET=${socket.path}`;
   const harness = executionHarness({
     mcp: {
       get tools() {
         return mcp.tools;
       },
       get forHarness() {
-        return forHarness();
+        return [...mcp.forHarness, ...tools.ownServers()];
       },
     },
-    submitResult,
-    answerOnGithub,
+    submitResult: tools.submitResult,
+    answerOnGithub: tools.answerOnGithub,
     services: services.processes,
     client,
     secrets,
@@ -225,43 +249,35 @@ export async function openRunParts(options: RunPartsOptions) {
     marker,
     emit: (event) => {
       reporter.emit(event);
-      pullRequests.observe(event);
+      artifacts.pullRequests.observe(event);
       record.add(event);
     },
-    reportArtifact,
-    handoff: handoff.add,
-    treeOf,
+    reportArtifact: artifacts.report,
+    handoff: tools.handoff.add,
+    treeOf: tools.treeOf,
     approvals,
     planGuard: planGuard(workspace, env.HOME),
     progress,
     notice,
-    turn: () => position.turn,
+    turn,
     stop: stop.signal,
     reporting: reporting.signal,
-    startTimeoutMs: options.harnessStartMs,
+    startTimeoutMs,
   });
   return {
-    position,
-    stop,
-    reporting,
-    onSuperseded,
-    reporter,
-    notice,
-    pullRequests,
+    ...reports,
+    ...files,
+    pullRequests: artifacts.pullRequests,
+    treeOf: tools.treeOf,
+    openResult: tools.openResult,
+    addToEnv: tools.addToEnv,
     record,
-    treeOf,
-    openResult,
-    openChecks,
     socket,
     egress,
     network,
-    proxyVariables: egress?.variables ?? {},
+    proxyVariables,
     env,
-    addToEnv,
     marker,
-    saver,
-    changes,
-    beginCheckpoints,
     approvals,
     mcp,
     services,

@@ -28,8 +28,7 @@ export interface TestChildRuns {
 /** Returns functions that act like the agents of runs of this service. */
 export function testChildRuns(service: TestService): TestChildRuns {
   const started = async (assignment: Assignment): Promise<Assignment> => {
-    const events = [{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-    await service.request('POST', '/harness-support/events', { key: assignment.runToken, body: { events } });
+    await service.begin(assignment.runToken);
     return assignment;
   };
   const orchestrator = async (body: Record<string, unknown> = {}) =>
@@ -37,15 +36,10 @@ export function testChildRuns(service: TestService): TestChildRuns {
   const finish = (token: string, summary = 'done') =>
     service.request('POST', '/harness-support/finish-task', { key: token, body: { success: true, summary } });
   const startChild = async (token: string, body: Record<string, unknown> = {}) =>
-    (
-      await service.request<{ run_id: string }>('POST', children, {
-        key: token,
-        body: { prompt: 'A part.', ...body },
-      })
-    ).body.run_id;
+    (await service.ok<{ run_id: string }>('POST', children, { key: token, body: { prompt: 'A part.', ...body } }))
+      .run_id;
   const begin = async (runId: string) => await started(await service.claimRun(runId));
-  const run = async (runId: string) =>
-    (await service.request<Record<string, unknown>>('GET', `/agent/runs/${runId}`)).body;
+  const run = async (runId: string) => await service.ok<Record<string, unknown>>('GET', `/agent/runs/${runId}`);
 
   return { started, orchestrator, finish, startChild, begin, run };
 }

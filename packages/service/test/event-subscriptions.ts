@@ -4,7 +4,6 @@ import {
   EventSubscriptionWithSecret,
   ListEventDeliveriesResponse,
 } from '@runyard/contract/team/event-subscriptions';
-import { expect } from 'vitest';
 import type { TestService } from './service.ts';
 
 /** Path of the routes. */
@@ -21,17 +20,13 @@ export interface TestEventSubscriptions {
 
 /** Returns functions that send requests as the administrator of the service. */
 export function testEventSubscriptions(service: TestService): TestEventSubscriptions {
-  const create = async (more: object = {}): Promise<EventSubscriptionWithSecret> => {
-    const answer = await service.request('POST', base, { body: { url, events: ['run.created'], ...more } });
-    expect(answer.status, answer.text).toBe(201);
-    return EventSubscriptionWithSecret.parse(answer.body);
-  };
-  const read = async (id: string) => EventSubscription.parse((await service.request('GET', `${base}/${id}`)).body);
-  const deliveriesOf = async (id: string, query = '') => {
-    const answer = await service.request('GET', `${base}/${id}/deliveries${query}`);
-    expect(answer.status, answer.text).toBe(200);
-    return ListEventDeliveriesResponse.parse(answer.body);
-  };
+  const create = async (more: object = {}): Promise<EventSubscriptionWithSecret> =>
+    EventSubscriptionWithSecret.parse(
+      await service.ok('POST', base, { body: { url, events: ['run.created'], ...more } }),
+    );
+  const read = async (id: string) => EventSubscription.parse(await service.ok('GET', `${base}/${id}`));
+  const deliveriesOf = async (id: string, query = '') =>
+    ListEventDeliveriesResponse.parse(await service.ok('GET', `${base}/${id}/deliveries${query}`));
 
   return { create, read, deliveriesOf };
 }

@@ -1,6 +1,6 @@
 /** Test support: factories that take their definition from a private repository on a real git host. */
 import { FactorySource, FactorySync, SetFactorySourceResponse } from '@runyard/contract/factories/factory-sources';
-import { afterAll, beforeEach, expect } from 'vitest';
+import { afterAll, beforeEach } from 'vitest';
 import { startFakeGitHost } from '../../../test/fakes/git-host.ts';
 import type { SourceReader } from '../src/triggers/definitions/source/reader.ts';
 import { syncDueSources } from '../src/triggers/definitions/source/sync.ts';
@@ -31,16 +31,11 @@ export async function testSources() {
     host.replace('acme', 'factories', { branch, files: filesOf(content) });
   const set = async (more: object = {}, key = service.key): Promise<SetFactorySourceResponse> => {
     const body = { repository: 'acme/factories', ...more };
-    const answer = await service.request('PUT', `${factory.path}/source`, { key, body });
-    expect(answer.status, answer.text).toBe(200);
-    return SetFactorySourceResponse.parse(answer.body);
+    return SetFactorySourceResponse.parse(await service.ok('PUT', `${factory.path}/source`, { key, body }));
   };
-  const source = async () => FactorySource.parse((await service.request('GET', `${factory.path}/source`)).body);
-  const syncNow = async (body?: object) => {
-    const answer = await service.request('POST', `${factory.path}/source/sync`, body ? { body } : {});
-    expect(answer.status, answer.text).toBe(200);
-    return FactorySync.parse(answer.body);
-  };
+  const source = async () => FactorySource.parse(await service.ok('GET', `${factory.path}/source`));
+  const syncNow = async (body?: object) =>
+    FactorySync.parse(await service.ok('POST', `${factory.path}/source/sync`, body ? { body } : {}));
   const going = new AbortController().signal;
   /** Runs one round of the loop in which a service process syncs due sources. `deps` replaces dependencies of this process. */
   const round = (deps: Partial<typeof service.deps> = {}) => syncDueSources({ ...service.deps, ...deps }, going);

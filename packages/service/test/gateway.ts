@@ -3,7 +3,8 @@ import type { AddressInfo } from 'node:net';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import Fastify from 'fastify';
 import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../test/fakes/models.ts';
-import { type GatewayDeps, registerGateway } from '../src/edges/gateway/models/gateway.ts';
+import { registerGateway } from '../src/edges/gateway/models/gateway.ts';
+import type { GatewayDeps } from '../src/edges/gateway/models/handle-request.ts';
 import { type Models, openModels } from '../src/team/models/models.ts';
 import type { ModelUsage } from '../src/team/usage/model-usage.ts';
 

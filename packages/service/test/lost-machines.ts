@@ -24,12 +24,11 @@ export async function openLostMachines() {
   const at = '2026-01-02T03:04:05.000Z';
 
   const stateOf = async (runId: string) =>
-    (await service.request<{ state: string; status_message?: { message: string } }>('GET', `/agent/runs/${runId}`))
-      .body;
+    await service.ok<{ state: string; status_message?: { message: string } }>('GET', `/agent/runs/${runId}`);
   const timelineOf = async (runId: string) =>
-    (await service.request<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`)).body.events;
+    (await service.ok<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`)).events;
   const taskOf = async ({ runToken }: Assignment) =>
-    (await service.request<AgentTask>('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} })).body;
+    await service.ok<AgentTask>('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
 
   /** Begins the first turn of an assignment. Returns the assignment, and functions that send requests as its agent. */
   async function begin(assignment: Assignment) {
@@ -37,7 +36,7 @@ export async function openLostMachines() {
     const key = assignment.runToken;
     const say = async (...events: AgentEventBody[]) => {
       const numbered = events.map((event) => ({ seq: ++seq, occurred_at: at, ...event }));
-      return (await service.request('POST', '/harness-support/events', { key, body: { events: numbered } })).status;
+      return (await service.report(key, numbered)).status;
     };
     const text = (words: string): AgentEventBody => ({
       type: 'text',

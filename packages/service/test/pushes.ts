@@ -20,11 +20,10 @@ export async function openPushes() {
   const first = await host.commit('acme', 'site', { 'README.md': 'first' });
 
   async function startRun(config: object = {}, run: object = {}, members: object = {}) {
-    const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+    const environment = await service.ok<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E', github_repos: [{ owner: 'acme', repo: 'site' }], ...config } },
     });
-    expect(environment.status, environment.text).toBe(201);
-    const runId = await service.newRun({ ...members, config: { environment_id: environment.body.uid, ...run } });
+    const runId = await service.newRun({ ...members, config: { environment_id: environment.uid, ...run } });
     return await service.claimRun(runId);
   }
 
@@ -44,7 +43,7 @@ export async function openPushes() {
       return (await inWork('rev-parse', 'HEAD')).text.trim();
     };
     const events = async () => {
-      const { body } = await service.request<{ events: { event_type: string; payload: unknown }[] }>(
+      const body = await service.ok<{ events: { event_type: string; payload: unknown }[] }>(
         'GET',
         `/agent/runs/${started.runId}/timeline`,
       );

@@ -78,6 +78,15 @@ export interface TestService {
   newKey(options?: KeyOptions): Promise<string>;
   /** `path` is below `/api/v1`, or a whole URL. Redirects are not followed. */
   request<T = unknown>(method: string, path: string, options?: RequestOptions): Promise<TestAnswer<T>>;
+  /** Sends a request, and returns the body of the answer. Throws unless the status is 2xx. */
+  ok<T = unknown>(method: string, path: string, options?: RequestOptions): Promise<T>;
+  /**
+   * Reports events as the agent of the run token. Numbers the events from `firstSeq`, default 1, and adds a time. Members of an event
+   * replace these two.
+   */
+  report(runToken: string, events: readonly object[], firstSeq?: number): Promise<TestAnswer<{ acknowledged: number }>>;
+  /** Reports as the agent of the run token that the agent has started, and with a prompt also that the step `s1` has begun. */
+  begin(runToken: string, prompt?: string): Promise<void>;
   /** Sends a request. Throws unless the answer is a valid problem document with this status. */
   problem(status: number, method: string, path: string, options?: RequestOptions): Promise<Problem>;
   newRun(body?: Record<string, unknown>, key?: string): Promise<string>;
@@ -182,14 +191,20 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     return { ...answer, body: (isJson && text ? JSON.parse(text) : undefined) as T };
   };
 
-  const newRun = async (body: Record<string, unknown> = {}, key = adminKey) => {
-    const created = await request<{ run_id: string }>('POST', '/agent/runs', {
-      key,
-      body: { prompt: 'Do it', ...body },
-    });
-    if (created.status !== 200) throw new Error(created.text);
-    return created.body.run_id;
+  const ok = async <T>(method: string, path: string, given?: RequestOptions): Promise<T> => {
+    const { status, text, body } = await request<T>(method, path, given);
+    if (status < 200 || status > 299) throw new Error(`${method} ${path} answered ${status}: ${text}`);
+    return body;
   };
+
+  const report: TestService['report'] = (key, events, firstSeq = 1) => {
+    const occurred_at = '2026-01-02T03:04:05.000Z';
+    const numbered = events.map((event, index) => ({ seq: firstSeq + index, occurred_at, ...event }));
+    return request('POST', '/harness-support/events', { key, body: { events: numbered } });
+  };
+
+  const newRun = async (body: Record<string, unknown> = {}, key = adminKey) =>
+    (await ok<{ run_id: string }>('POST', '/agent/runs', { key, body: { prompt: 'Do it', ...body } })).run_id;
 
   const connection = { id: '' };
   const connectionId = async () => {
@@ -237,6 +252,16 @@ export async function startTestService(options: TestServiceOptions = {}): Promis
     logged,
     newKey,
     request,
+    ok,
+    report,
+    begin: async (key, prompt) => {
+      const turn = prompt === undefined ? [] : [{ type: 'turn_started', step_id: 's1', prompt }];
+      const { status, text } = await report(key, [
+        { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+        ...turn,
+      ]);
+      if (status !== 200) throw new Error(text);
+    },
     problem: async (status, method, path, given) => {
       const answer = await request(method, path, given);
       if (answer.status !== status)

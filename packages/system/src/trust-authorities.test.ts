@@ -1,13 +1,12 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import tls from 'node:tls';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { newFolder } from '../../../test/support/close-at-end.ts';
 import { readAuthorities, trustCaFile } from './trust-authorities.ts';
 
-const folder = mkdtempSync(path.join(tmpdir(), 'runyard-authorities-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = newFolder();
 const file = (name: string, text: string): string => {
   writeFileSync(path.join(folder, name), text);
   return path.join(folder, name);

@@ -1,13 +1,12 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { newFolder } from '../../../test/support/close-at-end.ts';
 import { keepWaitingFile, readWaitingFile } from './waiting-file.ts';
 
-const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-waiting-'));
+const dataDir = newFolder();
 const folder = path.join(dataDir, 'worker');
 await mkdir(folder);
-afterAll(() => rm(dataDir, { recursive: true }));
 const onFault = (error: Error) => {
   throw error;
 };

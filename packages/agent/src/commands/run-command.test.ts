@@ -1,15 +1,11 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { rmSync } from 'node:fs';
 import { join } from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { eventually, isRunning } from '../../test/agent.ts';
 import { type CommandOptions, runCommand } from './run-command.ts';
 
-let folder: string;
-beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'runyard-command-'));
-});
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = newFolder();
 
 const sh = (script: string, options: Partial<CommandOptions> = {}) =>
   runCommand({ argv: ['/bin/sh', '-c', script], cwd: folder, env: { PATH: process.env.PATH }, ...options });

@@ -45,53 +45,52 @@ const charactersOf = (text: string): number => {
   return count;
 };
 
-/**
- * Makes a screen of unlimited width that shows an output as a terminal does: carriage return, backspace and cursor movements overwrite, and
- * colours and titles do not count as text. Takes constant memory for output of any size.
- */
-export function terminalScreen(window: OutputWindow = outputWindow()): TerminalScreen {
+/** Makes the lines of a screen, with a cursor. Lines that the cursor cannot reach any more go to the window. */
+function openLines(window: OutputWindow) {
   let rows: Row[] = [{ text: '', length: 0 }];
-  let row = 0;
-  let column = 0;
-  let pending = '';
+  const cursor = { row: 0, column: 0 };
 
   const current = (): Row => {
-    while (rows.length <= row) rows.push({ text: '', length: 0 });
-    return rows[row] as Row;
+    while (rows.length <= cursor.row) rows.push({ text: '', length: 0 });
+    return rows[cursor.row] as Row;
   };
 
   /** Replaces `count` characters of the line at the cursor by `text`. */
   function replace(line: Row, count: number, text: string): void {
     const cells = Array.from(line.text);
-    const before = cells.slice(0, column).join('') + ' '.repeat(Math.max(0, column - cells.length));
+    const before = cells.slice(0, cursor.column).join('') + ' '.repeat(Math.max(0, cursor.column - cells.length));
     // A terminal does not show spaces at the end of a line.
-    line.text = (before + text + cells.slice(column + count).join('')).trimEnd();
+    line.text = (before + text + cells.slice(cursor.column + count).join('')).trimEnd();
     line.length = charactersOf(line.text);
   }
 
   function print(text: string): void {
     const line = current();
     const length = charactersOf(text);
-    if (column === line.length) {
+    if (cursor.column === line.length) {
       line.text += text;
       line.length += length;
     } else {
       replace(line, length, text);
     }
-    column += length;
+    cursor.column += length;
     if (line.length <= reachableColumns) return;
-    if (row < rows.length - 1) {
+    if (cursor.row < rows.length - 1) {
       line.text = Array.from(line.text).slice(0, reachableColumns).join('');
       line.length = reachableColumns;
-      column = reachableColumns;
+      cursor.column = reachableColumns;
       return;
     }
     // The cursor cannot go back to the beginning of a line that is this long.
     settle(rows.length - 1);
     window.push(Buffer.from(line.text));
+    clear();
+  }
+
+  function clear(): void {
     rows = [{ text: '', length: 0 }];
-    row = 0;
-    column = 0;
+    cursor.row = 0;
+    cursor.column = 0;
   }
 
   /** Moves the first lines from the screen to the window, because they do not change any more. */
@@ -99,12 +98,12 @@ export function terminalScreen(window: OutputWindow = outputWindow()): TerminalS
     if (count <= 0) return;
     const lines = rows.splice(0, count).map(({ text }) => `${text}\n`);
     window.push(Buffer.from(lines.join('')));
-    row = Math.max(0, row - count);
+    cursor.row = Math.max(0, cursor.row - count);
   }
 
   function nextLine(): void {
-    row += 1;
-    column = 0;
+    cursor.row += 1;
+    cursor.column = 0;
     current();
     if (rows.length > 2 * reachableLines) settle(rows.length - reachableLines);
   }
@@ -116,63 +115,86 @@ export function terminalScreen(window: OutputWindow = outputWindow()): TerminalS
     line.length = charactersOf(line.text);
   }
 
-  function control(parameters: string, command: string): void {
-    const [first = 0, second = 0] = parameters
-      .split(';')
-      .map((each) => Math.min(Number.parseInt(each, 10) || 0, 9_999));
-    const count = Math.max(first, 1);
-    switch (command) {
-      case 'A':
-      case 'F':
-        row = Math.max(0, row - count);
-        break;
-      case 'B':
-      case 'E':
-        row = Math.min(rows.length - 1, row + count);
-        break;
-      case 'C':
-        column = Math.min(column + count, reachableColumns);
-        break;
-      case 'D':
-        column = Math.max(0, column - count);
-        break;
-      case 'G':
-        column = Math.min(count - 1, reachableColumns);
-        break;
-      case 'H':
-      case 'f':
-        row = Math.min(rows.length - 1, count - 1);
-        column = Math.min(Math.max(second, 1) - 1, reachableColumns);
-        break;
-      case 'J':
-        if (first === 0) {
-          erase(column, Number.POSITIVE_INFINITY);
-          rows.length = row + 1;
-        } else if (first === 2 || first === 3) {
-          rows = [{ text: '', length: 0 }];
-          row = 0;
-          column = 0;
-        }
-        break;
-      case 'K':
-        erase(first === 0 ? column : 0, first === 1 ? column + 1 : Number.POSITIVE_INFINITY);
-        break;
-      case 'P':
-        replace(current(), count, '');
-        break;
-    }
-    if (command === 'E' || command === 'F') column = 0;
-  }
+  return {
+    cursor,
+    current,
+    replace,
+    print,
+    nextLine,
+    erase,
+    clear,
+    eraseBelow: () => {
+      rows.length = cursor.row + 1;
+    },
+    lastRow: () => rows.length - 1,
+    text: () => rows.map(({ text }) => text).join('\n'),
+  };
+}
 
-  function character(found: string): void {
-    if (found === '\n' || found === '\v' || found === '\f') nextLine();
-    else if (found === '\r') column = 0;
-    else if (found === '\b') column = Math.max(0, column - 1);
-    else if (found === '\t') {
-      if (column === current().length) print(found);
-      else column += 8 - (column % 8);
-    }
+type Lines = ReturnType<typeof openLines>;
+
+/** Executes a control sequence that moves the cursor or erases characters. */
+function control(lines: Lines, parameters: string, command: string): void {
+  const { cursor } = lines;
+  const [first = 0, second = 0] = parameters.split(';').map((each) => Math.min(Number.parseInt(each, 10) || 0, 9_999));
+  const count = Math.max(first, 1);
+  switch (command) {
+    case 'A':
+    case 'F':
+      cursor.row = Math.max(0, cursor.row - count);
+      break;
+    case 'B':
+    case 'E':
+      cursor.row = Math.min(lines.lastRow(), cursor.row + count);
+      break;
+    case 'C':
+      cursor.column = Math.min(cursor.column + count, reachableColumns);
+      break;
+    case 'D':
+      cursor.column = Math.max(0, cursor.column - count);
+      break;
+    case 'G':
+      cursor.column = Math.min(count - 1, reachableColumns);
+      break;
+    case 'H':
+    case 'f':
+      cursor.row = Math.min(lines.lastRow(), count - 1);
+      cursor.column = Math.min(Math.max(second, 1) - 1, reachableColumns);
+      break;
+    case 'J':
+      if (first === 0) {
+        lines.erase(cursor.column, Number.POSITIVE_INFINITY);
+        lines.eraseBelow();
+      } else if (first === 2 || first === 3) lines.clear();
+      break;
+    case 'K':
+      lines.erase(first === 0 ? cursor.column : 0, first === 1 ? cursor.column + 1 : Number.POSITIVE_INFINITY);
+      break;
+    case 'P':
+      lines.replace(lines.current(), count, '');
+      break;
   }
+  if (command === 'E' || command === 'F') cursor.column = 0;
+}
+
+function character(lines: Lines, found: string): void {
+  const { cursor } = lines;
+  if (found === '\n' || found === '\v' || found === '\f') lines.nextLine();
+  else if (found === '\r') cursor.column = 0;
+  else if (found === '\b') cursor.column = Math.max(0, cursor.column - 1);
+  else if (found === '\t') {
+    if (cursor.column === lines.current().length) lines.print(found);
+    else cursor.column += 8 - (cursor.column % 8);
+  }
+}
+
+/**
+ * Makes a screen of unlimited width that shows an output as a terminal does: carriage return, backspace and cursor movements overwrite, and
+ * colours and titles do not count as text. Takes constant memory for output of any size.
+ */
+export function terminalScreen(window: OutputWindow = outputWindow()): TerminalScreen {
+  const lines = openLines(window);
+  let pending = '';
 
   function show(text: string): void {
     for (let at = 0; at < text.length; at = parts.lastIndex) {
@@ -184,9 +206,9 @@ export function terminalScreen(window: OutputWindow = outputWindow()): TerminalS
       }
       const [found] = match;
       const { parameters = '', command } = match.groups ?? {};
-      if (command !== undefined) control(parameters, command);
-      else if (found.length === 1 && found < ' ') character(found);
-      else if (found[0] !== '\u001b' && found !== '\u007f') print(found);
+      if (command !== undefined) control(lines, parameters, command);
+      else if (found.length === 1 && found < ' ') character(lines, found);
+      else if (found[0] !== '\u001b' && found !== '\u007f') lines.print(found);
     }
   }
 
@@ -202,7 +224,7 @@ export function terminalScreen(window: OutputWindow = outputWindow()): TerminalS
     },
     end() {
       show(pending);
-      window.push(Buffer.from(rows.map(({ text }) => text).join('\n')));
+      window.push(Buffer.from(lines.text()));
       return { text: window.text(), leftOut: window.leftOut };
     },
   };

@@ -1,25 +1,15 @@
 import { once } from 'node:events';
-import { mkdtempSync, rmSync } from 'node:fs';
 import { connect, createServer, type Server } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type EgressForwarder, startEgressForwarder } from './forwarder.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../test/support/close-at-end.ts';
+import { startEgressForwarder } from './forwarder.ts';
 
-const folder = mkdtempSync(join(tmpdir(), 'runyard-egress-'));
-let proxy: Server;
-let forwarder: EgressForwarder;
-beforeAll(async () => {
-  proxy = createServer({ allowHalfOpen: true }, (socket) => socket.pipe(socket));
-  proxy.listen(join(folder, 'egress.sock'));
-  await once(proxy, 'listening');
-  forwarder = await startEgressForwarder(join(folder, 'egress.sock'));
-});
-afterAll(() => {
-  forwarder.close();
-  proxy.close();
-  rmSync(folder, { recursive: true });
-});
+const folder = newFolder();
+const proxy: Server = closeAtEnd(createServer({ allowHalfOpen: true }, (socket) => socket.pipe(socket)));
+proxy.listen(join(folder, 'egress.sock'));
+await once(proxy, 'listening');
+const forwarder = closeAtEnd(await startEgressForwarder(join(folder, 'egress.sock')));
 
 const port = (): number => Number(new URL(forwarder.variables.HTTPS_PROXY ?? '').port);
 

@@ -83,44 +83,36 @@ export function trackActions(options: ActionsOptions) {
     action.live.end();
     if (note !== '')
       append(action, `${action.appended === '' || action.appended.endsWith('\n') ? '' : '\n'}[${note}]\n`);
-    const raw = asObject(update.rawOutput);
-    const final = action.streamed ? fullOutputOf(raw) : (action.content ?? rawOutputText(update.rawOutput));
-    const finalWindow = final === undefined ? undefined : windowOf(final);
-    const text = finalWindow?.text();
-    const code = exitCode(update._meta, update.rawOutput);
     const wasDenied = state === 'failed' && (denied.has(action.id) || saysDenied(update));
+    const output = endOutput(action, update);
     // Prefer the harness's own measurement: our clock also counts the time until the harness sends the update.
-    const duration = commandDuration(raw) ?? durationOf(action, wasDenied, now());
-    const bytes = Number.isSafeInteger(raw?.output_bytes)
-      ? (raw?.output_bytes as number)
-      : (finalWindow ?? action.window).totalBytes;
-    const artifact = asString(raw?.output_artifact_uid)?.slice(0, 100);
-    const result: AgentEventBody = {
-      type: 'action_result',
-      action_id: action.id,
-      state: wasDenied ? 'denied' : state,
-      ...(text !== undefined && text !== action.appended ? { output: text } : {}),
-      ...(code === undefined ? {} : { exit_code: code }),
-      ...(duration === undefined ? {} : { duration_ms: duration }),
-      ...(bytes > maxOutputBytes ? { output_bytes: bytes } : {}),
-      ...(artifact === undefined ? {} : { output_artifact_uid: artifact }),
-    };
-    const whole =
-      bytes > maxOutputBytes && artifact === undefined && note === '' ? wholeOutputOf(action, final) : undefined;
-    if (whole === undefined) {
-      action.kept?.close();
-      emit(result);
-    } else {
-      const kept = whole.keep({ actionId: action.id, title: actionTitle(action) }, bytes);
-      keeping = Promise.all([kept, keeping]).then(([uid]) =>
-        emit(uid === undefined ? result : { ...result, output_artifact_uid: uid }),
-      );
-    }
+    const duration = commandDuration(asObject(update.rawOutput)) ?? durationOf(action, wasDenied, now());
+    const result = resultOf(action, wasDenied ? 'denied' : state, {
+      ...output,
+      duration,
+      code: exitCode(update._meta, update.rawOutput),
+    });
+    const { bytes, artifact } = output;
+    const keepsWhole = bytes > maxOutputBytes && artifact === undefined && note === '';
+    emitResult(action, result, keepsWhole ? wholeOutputOf(action, output.final) : undefined, bytes);
     if (!action.asked && changesThings(action)) {
       options.onUnasked?.({ action_id: action.id, name: action.identity.name });
     }
     open.delete(action.id);
     settled.add(action.id);
+  }
+
+  /** Emits the end of an action. If `whole` is given, uploads this output first. */
+  function emitResult(action: ActionState, result: ActionResult, whole: KeptOutput | undefined, bytes: number): void {
+    if (whole === undefined) {
+      action.kept?.close();
+      emit(result);
+      return;
+    }
+    const kept = whole.keep({ actionId: action.id, title: actionTitle(action) }, bytes);
+    keeping = Promise.all([kept, keeping]).then(([uid]) =>
+      emit(uid === undefined ? result : { ...result, output_artifact_uid: uid }),
+    );
   }
 
   /** Returns the whole output of a command, if it is kept. `final`: the whole output, if the harness sends it with the end of the command. */
@@ -159,13 +151,7 @@ export function trackActions(options: ActionsOptions) {
       if (action.identity.category === 'command') action.kept ??= options.openOutput?.();
       action.live.push(output);
     }
-    const content = describesCommand(update) ? undefined : contentText(update.content);
-    if (content !== undefined) {
-      if (!action.streamed && content.startsWith(action.content ?? '') && !askedPermission && status !== 'pending') {
-        action.live.push(content.slice((action.content ?? '').length));
-      }
-      if (!askedPermission) action.content = content;
-    }
+    takeContent(action, update, askedPermission);
     if (status === 'completed' || status === 'failed') finish(action, status, update);
   }
 
@@ -206,6 +192,62 @@ export function trackActions(options: ActionsOptions) {
     /** Marks that a person has decided about an action. A denied action ends in the state `denied`. */
     release,
   };
+}
+
+type ActionResult = Extract<AgentEventBody, { type: 'action_result' }>;
+
+/** The output of an action at its end. */
+interface EndOutput {
+  /** The whole output, if the harness sends it with the end of the action. */
+  readonly final: string | undefined;
+  /** What the event contains of `final`. */
+  readonly text: string | undefined;
+  /** Size of the whole output. */
+  readonly bytes: number;
+  /** Artifact with the whole output, if the harness has stored it. */
+  readonly artifact: string | undefined;
+}
+
+function endOutput(action: ActionState, update: JsonObject): EndOutput {
+  const raw = asObject(update.rawOutput);
+  const final = action.streamed ? fullOutputOf(raw) : (action.content ?? rawOutputText(update.rawOutput));
+  const window = final === undefined ? undefined : windowOf(final);
+  const reported = raw?.output_bytes;
+  return {
+    final,
+    text: window?.text(),
+    bytes: Number.isSafeInteger(reported) ? (reported as number) : (window ?? action.window).totalBytes,
+    artifact: asString(raw?.output_artifact_uid)?.slice(0, 100),
+  };
+}
+
+/** Returns the event about the end of an action. */
+function resultOf(
+  action: ActionState,
+  state: ActionResult['state'],
+  end: EndOutput & { readonly duration: number | undefined; readonly code: number | undefined },
+): ActionResult {
+  const { text, bytes, artifact, duration, code } = end;
+  return {
+    type: 'action_result',
+    action_id: action.id,
+    state,
+    ...(text !== undefined && text !== action.appended ? { output: text } : {}),
+    ...(code === undefined ? {} : { exit_code: code }),
+    ...(duration === undefined ? {} : { duration_ms: duration }),
+    ...(bytes > maxOutputBytes ? { output_bytes: bytes } : {}),
+    ...(artifact === undefined ? {} : { output_artifact_uid: artifact }),
+  };
+}
+
+/** Takes the text of an update's content as output. */
+function takeContent(action: ActionState, update: JsonObject, askedPermission: boolean): void {
+  const content = describesCommand(update) ? undefined : contentText(update.content);
+  if (content === undefined || askedPermission) return;
+  const before = action.content ?? '';
+  if (!action.streamed && content.startsWith(before) && update.status !== 'pending')
+    action.live.push(content.slice(before.length));
+  action.content = content;
 }
 
 /** Returns true if the built-in harness says that a person denied the call and that the call therefore did not run. */

@@ -1,9 +1,8 @@
-import type { ContentBlock } from '@agentclientprotocol/sdk';
+import type { ContentBlock, PromptResponse } from '@agentclientprotocol/sdk';
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { AgentLink, HarnessExit, LinkEvents } from '../acp/agent-link.ts';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import type { Approvals } from '../approvals/approvals.ts';
-import { monotonicMs } from '../builtin-modules.ts';
 import { type ImageLimits, imageContent, type PromptImage } from '../images/images.ts';
 import type { RunMcp } from '../mcp/servers.ts';
 import type { PlanGuard } from '../workspace/plan-guard.ts';
@@ -11,6 +10,7 @@ import { errorText } from './error-text.ts';
 import { harnessAnswers } from './harness-answers.ts';
 import { interruptDeadline } from './interrupt-deadline.ts';
 import { answerPermission } from './permissions.ts';
+import { watchPlan } from './plan-watch.ts';
 import type { HarnessProfile } from './profile.ts';
 import { replayFilter } from './replay-filter.ts';
 import { startSession } from './session.ts';
@@ -83,45 +83,26 @@ export interface Driver {
 
 /** Drives one ACP v1 agent: starts the agent, opens a session, runs turns, and converts the updates of the agent into events. */
 export function driveHarness(options: DriverOptions): Driver {
-  const { profile, approvals, planGuard: guard, startTimeoutMs = 60_000 } = options;
+  const { profile, approvals, startTimeoutMs = 60_000 } = options;
   const { name: harness, capabilities } = profile;
   let stepId = '';
   let cancelled = false;
   let interrupted = false;
   let isRunning = false;
-  let isPlanning = false;
-  /** The last denial in this turn. Without a text, the message about the denial becomes the next turn. */
-  let denied: { readonly text: string | undefined } | undefined;
-  /** Path of the first change in a turn with the mode `plan`. */
-  let changed: string | undefined;
-  let checking: Promise<void> | undefined;
-  /** No check begins before this time, so that checks of a large workspace take at most a fifth of the turn. */
-  let nextCheckMs = 0;
+  /** The last denial in this turn. */
+  let denied: Denial | undefined;
   /** Aborts when the turn is over or was cancelled: no answer of a person is needed any more. */
   let turnEnded = new AbortController();
   const replay = replayFilter();
+  const plan = watchPlan(options.planGuard, () => {
+    if (!isRunning) return;
+    askToEndTurn('the turn has the mode plan, and changed something');
+    if (capabilities.ownProcess) deadline.start(planGraceMs);
+  });
   const emit = (event: AgentEventBody): void => {
     options.emit(event);
-    if (isPlanning && event.type === 'action_result' && monotonicMs() >= nextCheckMs) void checkPlan();
+    plan.observe(event);
   };
-
-  /** Stops the turn if its workspace has changed. Calls during a check cause no further check: the end of the turn checks again. */
-  function checkPlan(): Promise<void> {
-    checking ??= (async () => {
-      const began = monotonicMs();
-      changed ??= await guard?.findChange();
-      nextCheckMs = monotonicMs() + 4 * (monotonicMs() - began);
-      if (changed !== undefined && isRunning) stopTurn(planGraceMs);
-    })().finally(() => {
-      checking = undefined;
-    });
-    return checking;
-  }
-
-  function stopTurn(graceMs: number): void {
-    askToEndTurn('the turn has the mode plan, and changed something');
-    if (capabilities.ownProcess) deadline.start(graceMs);
-  }
 
   const updates = sessionUpdates({
     emit,
@@ -147,7 +128,7 @@ export function driveHarness(options: DriverOptions): Driver {
         harness,
         approvals,
         updates,
-        isPlanning,
+        isPlanning: plan.isPlanning,
         signal: turnEnded.signal,
         onDenied: (text) => {
           denied = { text };
@@ -175,29 +156,20 @@ export function driveHarness(options: DriverOptions): Driver {
     await Promise.all([begun, check?.begin()]);
     const notSet = await session.setPlanMode(turn.isPlan === true);
     if (notSet !== undefined) updates.notice('mode_not_set', { mode: turn.isPlan ? 'plan' : 'normal', reason: notSet });
-    if (turn.isPlan) await guard?.begin();
-    isPlanning = turn.isPlan === true;
+    await plan.begin(turn.isPlan === true);
     if (cancelled) return { kind: 'cancelled' };
     if (interrupted) return { kind: 'interrupted', summary: '' };
     link.beginTurn?.();
     const send = (prompt: ContentBlock[]) => answers('session/prompt', link.prompt({ sessionId, prompt }));
-    let response = await send(blocks);
-    // Codex ends its turn after a denial.
-    for (let count = 0; response.stopReason === 'cancelled' && denied !== undefined && count < maxDenials; count += 1) {
-      if (cancelled || interrupted || changed !== undefined) break;
-      const { text } = denied;
+    const takeDenial = () => {
+      const taken = cancelled || interrupted || plan.changed !== undefined ? undefined : denied;
       denied = undefined;
-      if (text === undefined) return { kind: 'succeeded', summary: updates.lastText.trim() };
-      response = await send([{ type: 'text', text }]);
-    }
+      return taken;
+    };
+    const response = await sendAndContinue(send, blocks, takeDenial);
+    if (response === 'denied') return { kind: 'succeeded', summary: updates.lastText.trim() };
     if (interrupted) return { kind: 'interrupted', summary: updates.lastText.trim() };
     return outcomeOf(response, profile, updates.lastText);
-  }
-
-  function outcomeOfError(error: unknown): HarnessOutcome {
-    return deadline.exceeded === undefined
-      ? { kind: 'failed', code: 'agent_process_failed', summary: '', message: errorText(error) }
-      : { kind: 'interrupted', summary: updates.lastText.trim() };
   }
 
   /** Ends open questions to a person, and asks the harness to end the turn. */
@@ -223,26 +195,26 @@ export function driveHarness(options: DriverOptions): Driver {
       if (cancelled) turnEnded.abort(new Error('cancelled'));
       stepId = '';
       updates.startTurn();
-      changed = undefined;
+      plan.startTurn();
       denied = undefined;
-      nextCheckMs = 0;
-      const promptOutcome = await prompt(turn).catch(outcomeOfError);
+      const promptOutcome = await prompt(turn).catch((error: unknown): HarnessOutcome => {
+        if (deadline.exceeded !== undefined) return { kind: 'interrupted', summary: updates.lastText.trim() };
+        return { kind: 'failed', code: 'agent_process_failed', summary: '', message: errorText(error) };
+      });
       const ended = (await check?.explain(promptOutcome)) ?? promptOutcome;
       isRunning = false;
-      if (isPlanning) {
-        await checking;
-        await checkPlan();
-      }
+      await plan.endTurn();
       // Commands that continue after a plan could change something later.
-      if (interrupted || isPlanning) link.endStrays?.();
+      if (interrupted || plan.isPlanning) link.endStrays?.();
       deadline.endTurn();
       const hasStarted = stepId !== '';
       if (deadline.exceeded !== undefined && hasStarted)
         updates.notice('harness_killed', { reason: deadline.exceeded });
+      const { changed } = plan;
       if (changed !== undefined) updates.notice('plan_changed', { path: changed });
       const planned: HarnessOutcome =
         changed === undefined ? ended : { kind: 'failed', summary: '', message: planBroken(changed) };
-      isPlanning = false;
+      plan.end();
       const outcome: HarnessOutcome = cancelled ? { kind: 'cancelled' } : planned;
       turnEnded.abort(new Error('the turn is over'));
       await updates.keeping;
@@ -269,6 +241,30 @@ export function driveHarness(options: DriverOptions): Driver {
 
 /** Maximum number of times that the driver continues a turn that the harness ended because of a denial. */
 const maxDenials = 20;
+
+/** A denial of a person. Without a text, the message about the denial becomes the next turn. */
+interface Denial {
+  readonly text: string | undefined;
+}
+
+/**
+ * Sends the prompt. Codex ends its turn after a denial: sends the text of each denial as a further prompt. Returns `denied` if the message
+ * about a denial becomes the next turn.
+ */
+async function sendAndContinue(
+  send: (prompt: ContentBlock[]) => Promise<PromptResponse>,
+  prompt: ContentBlock[],
+  takeDenial: () => Denial | undefined,
+): Promise<PromptResponse | 'denied'> {
+  let response = await send(prompt);
+  for (let count = 0; response.stopReason === 'cancelled' && count < maxDenials; count += 1) {
+    const denial = takeDenial();
+    if (denial === undefined) break;
+    if (denial.text === undefined) return 'denied';
+    response = await send([{ type: 'text', text: denial.text }]);
+  }
+  return response;
+}
 
 /** Time in which a harness must end a turn that changed something in the mode `plan`. */
 const planGraceMs = 2_000;

@@ -3,7 +3,7 @@ import { mkdtempSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { HarnessOutcome } from '../acp/outcome.ts';
 import { connectToService } from '../service/connection.ts';
 import type { TurnAnswers } from './forwarder/refusals.ts';
@@ -14,10 +14,8 @@ const relay = createServer((request, response) =>
   response.end(request.url === '/sandbox/memory' ? JSON.stringify({ oom_kills: kills, memory_mb: 512 }) : '{}'),
 );
 const socket = path.join(mkdtempSync(path.join(tmpdir(), 'runyard-')), 'relay.sock');
-beforeAll(async () => {
-  relay.listen(socket);
-  await once(relay, 'listening');
-});
+relay.listen(socket);
+await once(relay, 'listening');
 afterAll(() => {
   relay.close();
   relay.closeAllConnections();

@@ -1,9 +1,9 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/runs/agent-events';
-import { storableJson } from '@runyard/contract/wire/storable-json';
-import { backoffMs, delay } from '@runyard/system/backoff';
 import type { ServiceClient } from '../service/client.ts';
-import { ServiceRefusal, Superseded } from '../service/errors.ts';
-import { joinKey, waitingEvents } from './waiting-events.ts';
+import { Superseded } from '../service/errors.ts';
+import { watchPauses } from './pauses.ts';
+import { unacknowledgedEvents } from './unacknowledged.ts';
+import { waitingEvents } from './waiting-events.ts';
 
 export interface ReporterOptions {
   client: Pick<ServiceClient, 'sendEvents'>;
@@ -49,20 +49,6 @@ export interface RestOfEvents {
   settle(acknowledged: number): void;
 }
 
-interface SentEvent {
-  seq: number;
-  type: AgentEventBody['type'];
-  occurredAt: string;
-  json: string;
-  /** Number of times that the event was replaced. */
-  replaced: number;
-}
-
-function stepIdOf(event: SentEvent): string {
-  const { step_id } = JSON.parse(event.json) as { step_id?: unknown };
-  return typeof step_id === 'string' ? step_id : '';
-}
-
 /** Types of events that are sent at once, without waiting for more events, because they start a time limit or change what a person sees. */
 const urgent: ReadonlySet<AgentEventBody['type']> = new Set([
   'agent_started',
@@ -74,19 +60,16 @@ const urgent: ReadonlySet<AgentEventBody['type']> = new Set([
 const maxBatchEvents = 1000;
 
 export function startReporter(options: ReporterOptions): Reporter {
-  const {
-    client,
-    signal,
-    flushDelayMs = 30,
-    pauseMs = 200,
-    batchBytes = 256 * 1024,
-    highWaterBytes = 8 * 1024 * 1024,
-  } = options;
-  const redact = options.redact ?? (<T>(value: T) => value);
+  const { signal, flushDelayMs = 30, pauseMs = 200 } = options;
+  const { batchBytes = 256 * 1024, highWaterBytes = 8 * 1024 * 1024 } = options;
   const clock = options.clock ?? (() => new Date());
   const waiting = waitingEvents();
-  let unacknowledged: SentEvent[] = [];
-  let nextSeq = 1;
+  const unacknowledged = unacknowledgedEvents({
+    client: options.client,
+    signal,
+    redact: options.redact ?? (<T>(value: T) => value),
+    onRefused: options.onRefused,
+  });
   let timer: NodeJS.Timeout | undefined;
   let sending = false;
   let saturated = false;
@@ -98,10 +81,13 @@ export function startReporter(options: ReporterOptions): Reporter {
   const flushWaiters: { resolve: () => void; reject: (reason: unknown) => void }[] = [];
 
   const stopped = () => failure !== undefined;
+  const pauses = watchPauses(pauseMs, (event) => {
+    if (!stopped()) add(event);
+  });
   const stop = (reason: unknown) => {
     failure ??= reason ?? new Error('the reporter was stopped');
     clearTimeout(timer);
-    forgetPauses();
+    pauses.forget();
     releaseRoom();
     for (const waiter of flushWaiters.splice(0)) waiter.reject(failure);
   };
@@ -113,33 +99,6 @@ export function startReporter(options: ReporterOptions): Reporter {
     if (urgent.has(event.type)) urgentWaiting = true;
     if (dueNow()) schedule(0);
     else if (timer === undefined) schedule(flushDelayMs);
-  }
-
-  /** Timers of the streams whose last piece may be shown incompletely, by the key of the stream. */
-  const pauses = new Map<string, NodeJS.Timeout>();
-
-  function forgetPauses(): void {
-    for (const pause of pauses.values()) clearTimeout(pause);
-    pauses.clear();
-  }
-
-  /**
-   * Adds a piece without text if no other piece follows for `pauseMs`. The reason: the service holds back the end of a text that may be the
-   * beginning of a secret until it gets the next piece. An empty piece makes the service show a short end. A text that ends with white
-   * space needs no such piece.
-   */
-  function watchForPause(event: AgentEventBody): void {
-    if (event.type === 'turn_finished') forgetPauses();
-    const key = joinKey(event);
-    if (key === undefined || !(event.type === 'text' || event.type === 'action_output')) return;
-    clearTimeout(pauses.get(key));
-    pauses.delete(key);
-    if (/\s$/.test(event.text)) return;
-    const pause = () => {
-      pauses.delete(key);
-      if (!stopped()) add({ ...event, text: '' });
-    };
-    pauses.set(key, setTimeout(pause, pauseMs).unref());
   }
 
   function releaseRoom(): void {
@@ -155,16 +114,29 @@ export function startReporter(options: ReporterOptions): Reporter {
     timer = setTimeout(() => void send(), delayMs);
   }
 
-  async function send(): Promise<void> {
-    if (sending || stopped()) return;
+  /** Returns true if the waiting events must be sent now: the batch is full, a flush waits, or an event is urgent. */
+  const dueNow = () => waiting.length > 0 && (urgentWaiting || waiting.bytes >= batchBytes || flushWaiters.length > 0);
+
+  /** Stops the timer, and keeps other batches back until `sending` is false again. */
+  function beginSending(): void {
     sending = true;
     clearTimeout(timer);
     timer = undefined;
+  }
+
+  function numberBatch(): void {
+    urgentWaiting = false;
+    unacknowledged.number(waiting.take(batchBytes, maxBatchEvents));
+  }
+
+  async function send(): Promise<void> {
+    if (sending || stopped()) return;
+    beginSending();
     try {
       do {
         // If the service did not store the events that the report of a turn took, `unacknowledged` still has these events. Send them first.
-        if (unacknowledged.length === 0) number();
-        await sendBatch(unacknowledged);
+        if (unacknowledged.length === 0) numberBatch();
+        await unacknowledged.send();
         if (saturated && waiting.bytes < highWaterBytes / 2) releaseRoom();
       } while (!stopped() && dueNow());
       if (waiting.length === 0 && !stopped()) for (const waiter of flushWaiters.splice(0)) waiter.resolve();
@@ -183,95 +155,23 @@ export function startReporter(options: ReporterOptions): Reporter {
     if (stopped()) throw failure;
     const fits = unacknowledged.length === 0 && waiting.bytes < batchBytes && waiting.length <= maxBatchEvents;
     if (!fits || waiting.length === 0) return { events: [], settle: () => {} };
-    sending = true;
-    clearTimeout(timer);
-    timer = undefined;
-    number();
+    beginSending();
+    numberBatch();
     return {
-      events: unacknowledged.map((event) => JSON.parse(event.json)),
+      events: unacknowledged.read(),
       settle(acknowledged) {
-        unacknowledged = unacknowledged.filter((event) => event.seq > acknowledged);
+        unacknowledged.acknowledge(acknowledged);
         sending = false;
         if (unacknowledged.length > 0 || waiting.length > 0 || flushWaiters.length > 0) void send();
       },
     };
   }
 
-  /** Returns true if the waiting events must be sent now: the batch is full, a flush waits, or an event is urgent. */
-  const dueNow = () => waiting.length > 0 && (urgentWaiting || waiting.bytes >= batchBytes || flushWaiters.length > 0);
-
-  function number(): void {
-    urgentWaiting = false;
-    unacknowledged = waiting.take(batchBytes, maxBatchEvents).map((event) => {
-      const seq = nextSeq++;
-      return {
-        seq,
-        type: event.body.type,
-        occurredAt: event.occurredAt,
-        json: storableJson({ seq, occurred_at: event.occurredAt, ...redact(event.body) }),
-        replaced: 0,
-      };
-    });
-  }
-
-  /**
-   * Sends `batch`, which contains the first unacknowledged events, until all its events are acknowledged. If the service refuses a
-   * batch, sends the two halves of the batch separately, and repeats this until it has found the refused event.
-   */
-  async function sendBatch(batch: readonly SentEvent[]): Promise<void> {
-    const last = batch.at(-1);
-    for (
-      let attempt = 0;
-      last !== undefined && unacknowledged[0] !== undefined && unacknowledged[0].seq <= last.seq;
-      attempt++
-    ) {
-      const rest = unacknowledged.filter((event) => event.seq <= last.seq);
-      try {
-        const { acknowledged } = await client.sendEvents(`{"events":[${rest.map((event) => event.json).join(',')}]}`, {
-          signal,
-        });
-        const before = unacknowledged.length;
-        unacknowledged = unacknowledged.filter((event) => event.seq > acknowledged);
-        // Wait, because repeated answers that acknowledge nothing new would otherwise cause a busy loop.
-        if (unacknowledged.length === before)
-          await delay(backoffMs({ firstMs: 50, longestMs: 5_000 }, attempt + 1), signal);
-        else attempt = 0;
-      } catch (error) {
-        if (!(error instanceof ServiceRefusal)) throw error;
-        const [only, second] = rest;
-        if (only !== undefined && second === undefined) replaceRefused(only, error);
-        else {
-          await sendBatch(rest.slice(0, Math.ceil(rest.length / 2)));
-          attempt = 0;
-        }
-      }
-    }
-  }
-
-  /**
-   * Replaces a refused event by a notice, and a refused notice by a simpler event, because the service accepts no gap in the numbers.
-   */
-  function replaceRefused(event: SentEvent, refusal: ServiceRefusal): void {
-    process.stderr.write(`agent: event ${event.seq} (${event.type}) was refused: ${refusal.message}\n`);
-    if (event.replaced === 0) options.onRefused?.(JSON.parse(event.json) as AgentEvent, refusal.detail);
-    const base = { seq: event.seq, occurred_at: event.occurredAt };
-    const data = { type: event.type, bytes: event.json.length, reason: refusal.message };
-    const replacements: readonly AgentEvent[] = [
-      { ...base, type: 'notice', step_id: stepIdOf(event), name: 'event_refused', data },
-      { ...base, type: 'transcript', line: storableJson({ event_refused: data }) },
-      { ...base, type: 'transcript', line: '{}' },
-    ];
-    const replacement = replacements[event.replaced];
-    if (replacement === undefined) throw refusal;
-    const sent = { ...event, json: storableJson(replacement), replaced: event.replaced + 1 };
-    unacknowledged = unacknowledged.map((other) => (other === event ? sent : other));
-  }
-
   return {
     emit(event) {
       if (stopped()) return;
       options.onEmit?.(event);
-      watchForPause(event);
+      pauses.observe(event);
       add(event);
     },
     get saturated() {

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../test/support/close-at-end.ts';
 import { type RelayCall, type RelayCalls, relayCalls } from './relay-calls.ts';
 
 let folder: string;
@@ -11,9 +10,11 @@ let calls: RelayCalls;
 let respond: RequestListener;
 let connections: number;
 beforeEach(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'runyard-calls-'));
+  folder = newFolder();
   connections = 0;
-  server = createServer((request, response) => respond(request, response)).on('connection', () => connections++);
+  server = closeAtEnd(
+    createServer((request, response) => respond(request, response)).on('connection', () => connections++),
+  );
   const socket = path.join(folder, 'relay.sock');
   await new Promise<void>((resolve) => server.listen(socket, resolve));
   calls = relayCalls(socket);
@@ -21,8 +22,6 @@ beforeEach(async () => {
 afterEach(() => {
   calls.close();
   server.closeAllConnections();
-  server.close();
-  rmSync(folder, { recursive: true });
 });
 
 const request: RelayCall = {

@@ -2,7 +2,7 @@ import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { BaseCommit } from '@runyard/contract/runs/agent-events';
 import { isVariableName } from '@runyard/contract/wire/variable-names';
 import type { HarnessOutcome } from '../acp/outcome.ts';
-import { policyOfTask } from '../approvals/approvals.ts';
+import { policyOfTask } from '../approvals/run-policy.ts';
 import { harnessProfile } from '../harness/profile.ts';
 import { firstMessage, promptContent } from '../harness/prompt.ts';
 import { setupSteps } from '../reporting/setup-steps.ts';

@@ -1,7 +1,7 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { FinishTask } from '@runyard/contract/agent/finish-task';
 import type { HarnessOutcome } from '../acp/outcome.ts';
-import { policyOfTask } from '../approvals/approvals.ts';
+import { policyOfTask } from '../approvals/run-policy.ts';
 import { ServiceRefusal } from '../service/errors.ts';
 import type { FollowUp } from '../service/inbox.ts';
 import { SetupFailure } from '../setup-failure.ts';

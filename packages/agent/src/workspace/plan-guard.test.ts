@@ -1,12 +1,11 @@
 import { execFileSync } from 'node:child_process';
 import { chmodSync, lstatSync, mkdirSync, mkdtempSync, renameSync, rmSync, utimesSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { planGuard } from './plan-guard.ts';
 
-const top = mkdtempSync(join(tmpdir(), 'plan-guard-'));
-afterAll(() => rmSync(top, { recursive: true }));
+const top = newFolder();
 let workspace: string;
 const at = (name: string) => join(workspace, name);
 const git = (...args: string[]) =>

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, readdirSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { parentProcess, startTicks, thisProcess } from '@runyard/system/process-identity';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { namespaceProblem, startIsolated } from '../../../../test/support/namespaces.ts';
 import { readClaim, takeClaim } from './claim.ts';
 import { urlOfService } from './service-file.ts';
@@ -11,10 +11,9 @@ import { urlOfService } from './service-file.ts';
 let folder: string;
 let file: string;
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'runyard-claim-'));
+  folder = newFolder();
   file = path.join(folder, 'supervisor.json');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const staleClaim = (pid: number, ticks: number) =>
   writeFileSync(

@@ -1,20 +1,16 @@
 import type { AddressInfo } from 'node:net';
 import { createServer } from 'node:net';
 import { parseSettings } from '@runyard/contract/settings/settings';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type ForwardProxy, startForwardProxy } from '../../../../test/fakes/forward-proxy.ts';
+import { expect, test } from 'vitest';
+import { startForwardProxy } from '../../../../test/fakes/forward-proxy.ts';
+import { closeAtEnd } from '../../../../test/support/close-at-end.ts';
 import { checkProxy } from './proxy.ts';
 
-let proxy: ForwardProxy;
-const codeHost = createServer();
-beforeAll(async () => {
-  await new Promise<void>((resolve) => codeHost.listen(0, '127.0.0.1', resolve));
-  proxy = await startForwardProxy({ 'git.company.example:443': (codeHost.address() as AddressInfo).port });
-});
-afterAll(async () => {
-  codeHost.close();
-  await proxy.close();
-});
+const codeHost = closeAtEnd(createServer());
+await new Promise<void>((resolve) => codeHost.listen(0, '127.0.0.1', resolve));
+const proxy = closeAtEnd(
+  await startForwardProxy({ 'git.company.example:443': (codeHost.address() as AddressInfo).port }),
+);
 
 function check(env: Record<string, string>, host = 'git.company.example') {
   const parsed = parseSettings({ RUNYARD_CODE_HOST_URL: `https://${host}/{owner}/{repo}.git` });

@@ -1,15 +1,14 @@
-import { mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdir } from 'node:fs/promises';
 import path from 'node:path';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { keepWaitingFile } from '@runyard/worker/waiting-file';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { dataFolder } from '../data-folder/installation.ts';
 import { checkWaitingSandboxes } from './waiting-sandboxes.ts';
 
-const dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-doctor-'));
+const dataDir = newFolder();
 await mkdir(path.join(dataDir, 'worker'));
-afterAll(() => rm(dataDir, { recursive: true }));
 const env = { RUNYARD_DATA_DIR: dataDir };
 const parsed = parseSettings(env);
 if (!parsed.ok) throw new Error(parsed.problems.join());

@@ -1,16 +1,14 @@
 import { Command, Help } from 'commander';
-import { beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { addCommands, type CommandList } from './add-commands.ts';
 
 const program = new Command('runyard');
 const loaded: string[] = [];
-let list: CommandList;
-let usages: ReadonlyMap<Command, string>;
-beforeAll(async () => {
-  list = addCommands(program, (command) => loaded.push(command.name()));
-  usages = new Map(program.commands.map((command) => [command, list.termOf(command)]));
-  await list.loadAll();
-});
+const list: CommandList = addCommands(program, (command) => loaded.push(command.name()));
+const usages: ReadonlyMap<Command, string> = new Map(
+  program.commands.map((command) => [command, list.termOf(command)]),
+);
+await list.loadAll();
 
 test('for each command, the command list shows the options and arguments that the module of the command declares', () => {
   const help = new Help();

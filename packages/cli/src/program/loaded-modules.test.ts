@@ -3,12 +3,10 @@
  * its own modules, and schemas only if it checks data.
  */
 
-import { mkdtempSync, rmSync } from 'node:fs';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterAll, beforeAll, expect, it } from 'vitest';
+import { expect, it } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../test/support/close-at-end.ts';
 import { loadedBy } from '../../../../test/support/loaded-modules.ts';
 
 const main = 'packages/cli/src/main.ts';
@@ -18,21 +16,17 @@ const run = {
   state: 'SUCCEEDED',
   created_at: '2026-11-21T10:00:00Z',
 };
-const service = createServer((_, response) => {
-  response.setHeader('content-type', 'application/json');
-  const lists = { runs: [run], services: [], gone_workers: [] };
-  response.end(JSON.stringify({ status: 'ready', ...lists, page_info: { has_next_page: false } }));
-});
-const folder = mkdtempSync(path.join(tmpdir(), 'runyard-folder-'));
+const service = closeAtEnd(
+  createServer((_, response) => {
+    response.setHeader('content-type', 'application/json');
+    const lists = { runs: [run], services: [], gone_workers: [] };
+    response.end(JSON.stringify({ status: 'ready', ...lists, page_info: { has_next_page: false } }));
+  }),
+);
+const folder = newFolder();
 const env: Record<string, string> = { RUNYARD_API_KEY: 'a-key', RUNYARD_DATA_DIR: folder };
-beforeAll(async () => {
-  await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
-  env.RUNYARD_BASE_URL = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
-});
-afterAll(() => {
-  service.close();
-  rmSync(folder, { recursive: true });
-});
+await new Promise<void>((resolve) => service.listen(0, '127.0.0.1', resolve));
+env.RUNYARD_BASE_URL = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
 
 /** Modules that take long to load: zod, the schemas, the other programs, and Node's fetch. */
 const heavy = (modules: readonly string[]) =>

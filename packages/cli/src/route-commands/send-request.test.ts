@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { runRow } from '../../test/run-row.ts';
 import { budget } from '../commands/budget/budget.ts';
 import { environments } from '../commands/environments/environments.ts';
@@ -10,22 +10,18 @@ import { users } from '../commands/users/users.ts';
 import { type Context, createContext } from '../context/context.ts';
 import type { Row } from './row.ts';
 
-let server: Server;
-let context: Context;
 let answers: object[];
 let requests: IncomingMessage[];
 let printed: string[];
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    requests.push(request);
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answers.shift() ?? {}));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const own = createContext({ RUNYARD_BASE_URL: `http://127.0.0.1:${port}`, RUNYARD_API_KEY: 'ryk_test' });
-  const out = (text: string) => void printed.push(text);
-  context = { ...own, out, report: (text) => out(`report: ${text}\n`) };
+const server: Server = createServer((request, response) => {
+  requests.push(request);
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answers.shift() ?? {}));
 });
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const { port } = server.address() as AddressInfo;
+const own = createContext({ RUNYARD_BASE_URL: `http://127.0.0.1:${port}`, RUNYARD_API_KEY: 'ryk_test' });
+const out = (text: string) => void printed.push(text);
+const context: Context = { ...own, out, report: (text) => out(`report: ${text}\n`) };
 afterAll(() => {
   server.close();
   server.closeAllConnections();

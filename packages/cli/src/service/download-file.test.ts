@@ -1,11 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, symlinkSync, writeFileSync } from 'node:fs';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../test/support/close-at-end.ts';
 import { download } from './download.ts';
 import { downloadFile } from './download-file.ts';
 
@@ -23,26 +23,26 @@ let reports: string[];
 let fault: (from: number, ...answer: Parameters<RequestListener>) => boolean;
 
 beforeEach(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'runyard-download-'));
+  folder = newFolder();
   file = path.join(folder, 'a.bin');
   part = `${file}.${known.sha256.slice(0, 16)}.part`;
   [asked, reports, fault] = [[], [], () => false];
-  server = createServer((request, response) => {
-    const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
-    asked.push(from);
-    if (fault(from, request, response)) return;
-    const head = {
-      'content-length': bytes.length - from,
-      'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}`,
-    };
-    response.writeHead(from === 0 ? 200 : 206, head).end(bytes.subarray(from));
-  }).listen(0, '127.0.0.1');
+  server = closeAtEnd(
+    createServer((request, response) => {
+      const from = Number(/^bytes=(\d+)-$/.exec(request.headers.range ?? '')?.[1] ?? 0);
+      asked.push(from);
+      if (fault(from, request, response)) return;
+      const head = {
+        'content-length': bytes.length - from,
+        'content-range': `bytes ${from}-${bytes.length - 1}/${bytes.length}`,
+      };
+      response.writeHead(from === 0 ? 200 : 206, head).end(bytes.subarray(from));
+    }).listen(0, '127.0.0.1'),
+  );
   await once(server, 'listening');
 });
 afterEach(() => {
   server.closeAllConnections();
-  server.close();
-  rmSync(folder, { recursive: true });
 });
 
 const get = async ({ replaces = false, remote = {} } = {}) => {

@@ -1,9 +1,9 @@
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { startTicks } from '@runyard/system/process-identity';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { keepRunning } from './keep-running.ts';
 import { describeExit, startProgram } from './program.ts';
 import { serviceNodeFlags } from './stack.ts';
@@ -11,10 +11,9 @@ import { serviceNodeFlags } from './stack.ts';
 let folder: string;
 let logFile: string;
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'runyard-program-'));
+  folder = newFolder();
   logFile = path.join(folder, 'program.log');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 /** Returns a function that starts a program with this source. */
 function program(source: string): () => ReturnType<typeof startProgram> {

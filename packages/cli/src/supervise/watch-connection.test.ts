@@ -1,11 +1,10 @@
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { appendFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { watchConnection } from './watch-connection.ts';
 
-const folder = mkdtempSync(path.join(tmpdir(), 'runyard-watch-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = newFolder();
 
 test('watchConnection reports when a worker loses the connection to the service and when it connects again, even if the log is rotated', async () => {
   const log = path.join(folder, 'worker.log');

@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { parseSettings, type SettingName, type Settings } from './settings.ts';
 
-const folder = mkdtempSync(path.join(tmpdir(), 'runyard-settings-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder();
 
 function read(env: Readonly<Record<string, string>>): Settings {
   const result = parseSettings(env);

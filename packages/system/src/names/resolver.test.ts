@@ -1,23 +1,18 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { type FakeNameServer, startFakeNameServer } from '../../../../test/fakes/name-server.ts';
+import { closeAtEnd, newFolder } from '../../../../test/support/close-at-end.ts';
 import { makeNameResolver, type ResolverOptions } from './resolver.ts';
 
-let folder: string;
 let server: FakeNameServer;
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-names-'));
-  await writeFile(path.join(folder, 'hosts'), '# a comment\n10.1.2.3 Gateway.internal other # last\nfd00::1 other\n');
-  await writeFile(path.join(folder, 'resolv.conf'), 'search ns.svc.test svc.test\noptions timeout:1 ndots:2\n');
-});
-afterAll(() => rm(folder, { recursive: true, force: true }));
+const folder = newFolder();
+await writeFile(path.join(folder, 'hosts'), '# a comment\n10.1.2.3 Gateway.internal other # last\nfd00::1 other\n');
+await writeFile(path.join(folder, 'resolv.conf'), 'search ns.svc.test svc.test\noptions timeout:1 ndots:2\n');
 beforeEach(async () => {
   const known = { 'good.test': ['192.0.2.1', '192.0.2.2'], 'hooks.svc.test': ['192.0.2.3'], 'a.b.c': ['192.0.2.4'] };
-  server = await startFakeNameServer(known, (name) => name.includes('silent'));
+  server = closeAtEnd(await startFakeNameServer(known, (name) => name.includes('silent')));
 });
-afterEach(() => server.close());
 
 const make = (changes: Partial<ResolverOptions> = {}) =>
   makeNameResolver({

@@ -16,6 +16,7 @@ import {
 import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { folderCopies } from '../sandboxes/bubblewrap/copy-folders.ts';
 import { findBubblewrap } from '../sandboxes/bubblewrap/find-bubblewrap.ts';
 import { makeFolders, removeFolders, removeLeftovers } from '../sandboxes/folders.ts';
@@ -36,13 +37,12 @@ const canCopyFolders = (await findBubblewrap()) !== undefined;
 let top: string;
 let stateRoot: string;
 beforeEach(async () => {
-  top = await mkdtemp(path.join(os.tmpdir(), 'runyard-kept-'));
+  top = newFolder();
   stateRoot = path.join(top, 'state');
   await mkdir(stateRoot);
 });
 afterEach(async () => {
   await unmountBelow(top);
-  await rm(top, { recursive: true });
 });
 
 const openKept = (maxMb = 1000, now = Date.now) =>

@@ -1,5 +1,4 @@
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import { type Logger, pino } from 'pino';
@@ -9,6 +8,7 @@ import {
   fakeAssignment,
   startFakeWorkerService,
 } from '../../../../test/fakes/worker-service.ts';
+import { closeAtEnd, newFolder } from '../../../../test/support/close-at-end.ts';
 import { type Connection, connect, type WorkMessage } from './connection.ts';
 import { openInstanceToken } from './instance-token.ts';
 import { createOutbox, type Outbox } from './outbox.ts';
@@ -22,16 +22,14 @@ let outbox: Outbox;
 let received: WorkMessage[];
 let folder: string;
 beforeEach(async () => {
-  service = await startFakeWorkerService();
+  service = closeAtEnd(await startFakeWorkerService());
   outbox = createOutbox();
   received = [];
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-connection-'));
+  folder = newFolder();
 });
 afterEach(async () => {
   await connection?.close();
   connection = undefined;
-  await service.close();
-  await rm(folder, { recursive: true, force: true });
 });
 
 function start(options: { key?: string; log?: Logger; onRefused?: () => void } = {}): Connection {

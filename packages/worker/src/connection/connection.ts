@@ -6,14 +6,13 @@ import {
   type WorkerStatus,
 } from '@runyard/contract/workers/worker-protocol';
 import { backoffMs } from '@runyard/system/backoff';
-import { webSocketAgent } from '@runyard/system/outgoing/tunnel';
-import { untrustedCertificate } from '@runyard/system/untrusted-certificate';
 import type { Logger } from 'pino';
 import { WebSocket } from 'ws';
 import { z } from 'zod';
 import { isKeyText } from './api-key.ts';
+import { dial } from './dial.ts';
 import type { KeptMessage, Outbox } from './outbox.ts';
-import { readDetail, refusal, withoutWebSocket } from './refusal.ts';
+import { refusal } from './refusal.ts';
 
 /** The members of an assignment that the worker repeats when it rejects the assignment. */
 const NamedAssignment = z.object({
@@ -39,9 +38,6 @@ function rejectionOf(message: unknown, issues: readonly string[]): WorkerMessage
   };
 }
 
-const pingEveryMs = 10_000;
-const silenceMs = 25_000;
-const handshakeMs = 10_000;
 const statusEveryMs = 60_000;
 /** Pause after a refusal, because an immediate retry would be refused again. */
 const refusedPauseMs = 10_000;
@@ -50,8 +46,6 @@ const settledMs = 2000;
 
 /** Pauses between attempts to connect. `backoffMs` changes them at random, so that not all workers reconnect at the same time. */
 const reconnectBackoff = { firstMs: 100, longestMs: 5_000 };
-/** Maximum number of bytes of a message. A prompt may have 1 MB, and its JSON text may be six times as long. */
-const longestMessage = 16 * 1024 * 1024;
 
 /** A message of the service about executions. */
 export type WorkMessage = Exclude<ServiceMessage, { type: 'worker_welcome' | 'messages_applied' }>;
@@ -140,6 +134,19 @@ export function connect(options: ConnectionOptions): Connection {
     else options.onMessage(message);
   };
 
+  const onOpen = (opened: WebSocket): void => {
+    wasAccepted = true;
+    lastComplaint = '';
+    socket = opened;
+    log.info(
+      { connection: 'open', service: options.serviceRoot, worker: options.workerName },
+      'connected to the service',
+    );
+    opened.send(JSON.stringify(options.hello()));
+    sayStatus();
+    for (const entry of outbox.kept()) transmit(entry);
+  };
+
   const attempt = async (): Promise<Attempt> => {
     const key = await options.readKey();
     // `close` may have been called during `readKey`, when no abort listener existed yet.
@@ -156,76 +163,19 @@ export function connect(options: ConnectionOptions): Connection {
       );
       return 'refused';
     }
-    return new Promise((resolve) => {
-      const current = new WebSocket(url, {
-        headers: { authorization: `Bearer ${key}` },
-        handshakeTimeout: handshakeMs,
-        maxPayload: longestMessage,
-        perMessageDeflate: false,
-        followRedirects: false,
-        ...webSocketAgent(new URL(url)),
-      });
-      let heard = performance.now();
-      let status: number | undefined;
-      let detail = '';
-      const beat = setInterval(() => {
-        if (performance.now() - heard > silenceMs) current.terminate();
-        else if (current.readyState === WebSocket.OPEN) current.ping('0');
-      }, pingEveryMs);
-      const statusTimer = setInterval(sayStatus, statusEveryMs);
-      const hear = (): void => {
-        heard = performance.now();
-      };
-      current.on('unexpected-response', (_request, response) => {
-        status = response.statusCode;
-        readDetail(response).then((said) => {
-          detail = said;
-          current.terminate();
-        });
-      });
-      current.on('open', () => {
-        hear();
-        wasAccepted = true;
-        lastComplaint = '';
-        socket = current;
-        log.info(
-          { connection: 'open', service: options.serviceRoot, worker: options.workerName },
-          'connected to the service',
-        );
-        current.send(JSON.stringify(options.hello()));
-        sayStatus();
-        for (const entry of outbox.kept()) transmit(entry);
-      });
-      current.on('message', (data, isBinary) => {
-        hear();
-        if (!isBinary) receive(data.toString());
-      });
-      current.on('ping', hear);
-      current.on('pong', hear);
-      let problem = '';
-      current.on('error', (error) => {
-        problem = untrustedCertificate(error) ?? error.message;
-      });
-      const onStop = (): void => (current.readyState === WebSocket.OPEN ? current.close(1000) : current.terminate());
-      current.on('close', (code, reason) => {
-        clearInterval(beat);
-        clearInterval(statusTimer);
-        stop.signal.removeEventListener('abort', onStop);
-        if (socket === current) socket = undefined;
-        if (stop.signal.aborted) return resolve('lost');
-        if (status === 401 || status === 403) {
-          complain(refusal(status, options.keySource, options.workerName, detail), { status });
-          return resolve('refused');
-        }
-        const why =
-          status === undefined
-            ? problem || `closed with code ${code} ${reason.toString()}`.trim()
-            : `HTTP status ${status}${withoutWebSocket(status, detail)}`;
-        complain(`no connection to ${options.serviceRoot}: ${why}; trying again`, { connection: 'none' });
-        resolve('lost');
-      });
-      stop.signal.addEventListener('abort', onStop, { once: true });
+    const statusTimer = setInterval(sayStatus, statusEveryMs);
+    const outcome = await dial({ url, key, stop: stop.signal, onOpen, onMessage: receive }).finally(() => {
+      clearInterval(statusTimer);
+      socket = undefined;
     });
+    if (outcome.kind === 'refused') {
+      const { status, detail } = outcome;
+      complain(refusal(status, options.keySource, options.workerName, detail), { status });
+      return 'refused';
+    }
+    if (outcome.why !== undefined)
+      complain(`no connection to ${options.serviceRoot}: ${outcome.why}; trying again`, { connection: 'none' });
+    return 'lost';
   };
 
   const keepConnected = async (): Promise<void> => {

@@ -1,8 +1,8 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { publicAddress, startTestProxy, type TestProxy } from '../../test/egress.ts';
+import { afterAll, beforeEach, expect, test } from 'vitest';
+import { publicAddress, startTestProxy } from '../../test/egress.ts';
 
 /** Acts as the service: answers the questions of the proxy with `decision`. */
 const questions: object[] = [];
@@ -13,17 +13,14 @@ const service = http.createServer(async (request, response) => {
   response.end(JSON.stringify({ decision }));
 });
 const server = http.createServer((_request, response) => void response.end('reached'));
-let proxy: TestProxy;
 
-beforeAll(async () => {
-  for (const each of [service, server]) await once(each.listen(0, '127.0.0.1'), 'listening');
-  const serviceRoot = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
-  proxy = await startTestProxy(server, {
-    hosts: ['free.example', '*.asked.example', 'api.asked.example:9000', 'asked.example:8080', publicAddress],
-    asked: { hosts: ['*.asked.example', 'asked.example:8080'], serviceRoot, runToken: 'ryr_1' },
-  });
-  for (const name of ['free.example', 'api.asked.example', 'asked.example']) proxy.names[`${name}.`] = [publicAddress];
+for (const each of [service, server]) await once(each.listen(0, '127.0.0.1'), 'listening');
+const serviceRoot = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+const proxy = await startTestProxy(server, {
+  hosts: ['free.example', '*.asked.example', 'api.asked.example:9000', 'asked.example:8080', publicAddress],
+  asked: { hosts: ['*.asked.example', 'asked.example:8080'], serviceRoot, runToken: 'ryr_1' },
 });
+for (const name of ['free.example', 'api.asked.example', 'asked.example']) proxy.names[`${name}.`] = [publicAddress];
 beforeEach(() => {
   questions.length = 0;
   decision = 'allowed';

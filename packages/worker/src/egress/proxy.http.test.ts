@@ -1,21 +1,22 @@
 import { once } from 'node:events';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../test/support/close-at-end.ts';
 import { publicAddress, startTestProxy, type TestProxy, textOf } from '../../test/egress.ts';
 
 let handle: (request: IncomingMessage, response: ServerResponse) => void;
 let seen: string[];
 let proxy: TestProxy;
-const server = http.createServer(async (request, response) => {
-  let body = '';
-  for await (const chunk of request) body += chunk;
-  seen.push(`${request.method} ${request.headers.host} ${request.url} ${body}`.trim());
-  handle(request, response);
-});
-beforeAll(async () => {
-  server.listen(0, '127.0.0.1');
-  await once(server, 'listening');
-});
+const server = closeAtEnd(
+  http.createServer(async (request, response) => {
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    seen.push(`${request.method} ${request.headers.host} ${request.url} ${body}`.trim());
+    handle(request, response);
+  }),
+);
+server.listen(0, '127.0.0.1');
+await once(server, 'listening');
 beforeEach(async () => {
   seen = [];
   handle = (_request, response) => void response.end('ok');
@@ -25,7 +26,6 @@ beforeEach(async () => {
 afterEach(() => proxy[Symbol.asyncDispose]());
 afterAll(() => {
   server.closeAllConnections();
-  server.close();
 });
 
 const get = (url: string, host: string, more = ''): string =>

@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { clientHello } from '../../test/client-hello.ts';
 import {
   publicAddress,
@@ -10,11 +10,8 @@ import {
   type TestProxyOptions,
 } from '../../test/egress.ts';
 
-let echo: Awaited<ReturnType<typeof startEchoServer>>;
 let proxy: TestProxy;
-beforeAll(async () => {
-  echo = await startEchoServer();
-});
+const echo = await startEchoServer();
 afterEach(async () => {
   echo.forget();
   await proxy[Symbol.asyncDispose]();

@@ -1,17 +1,16 @@
-import { chmod, mkdir, mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { chmod, mkdir, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { presets } from '@runyard/contract/agent/harness-presets/presets';
 import type { HarnessConfig } from '@runyard/contract/runs/config';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { checkProgram } from './check-program.ts';
 import { findProgram, isOlder } from './find-program.ts';
 
 let dir: string;
-beforeEach(async () => {
-  dir = await mkdtemp(path.join(os.tmpdir(), 'runyard-harnesses-'));
+beforeEach(() => {
+  dir = newFolder();
 });
-afterEach(() => rm(dir, { recursive: true }));
 
 /** Installs a package in the same way as `npm install --global --prefix`: the command is a link to a file of the package. */
 async function installCodex(version: string): Promise<void> {

@@ -1,35 +1,27 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../test/support/close-at-end.ts';
 import { makeSupervisorProgram } from '../runtime/supervisor-program.ts';
 import { type RelayThread, startRelayThread } from './relay-thread.ts';
 
-let folder: string;
-let service: http.Server;
-let relays: RelayThread;
-let seen: (string | undefined)[];
-
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-relays-'));
-  seen = [];
-  service = http.createServer((request, response) => {
+const folder = newFolder();
+const seen: (string | undefined)[] = [];
+const service: http.Server = closeAtEnd(
+  http.createServer((request, response) => {
     seen.push(request.url);
     response.end('from the service');
-  });
-  service.listen(0, '127.0.0.1');
-  await once(service, 'listening');
-  relays = startRelayThread((await makeSupervisorProgram(folder, process.execPath)).entry);
-});
+  }),
+);
+service.listen(0, '127.0.0.1');
+await once(service, 'listening');
+const relays: RelayThread = startRelayThread((await makeSupervisorProgram(folder, process.execPath)).entry);
 afterAll(async () => {
   await relays.close();
   service.closeAllConnections();
-  service.close();
-  await rm(folder, { recursive: true });
 });
 
 const serviceRoot = (): string => `http://127.0.0.1:${(service.address() as AddressInfo).port}`;

@@ -1,10 +1,10 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, stat } from 'node:fs/promises';
+import { stat } from 'node:fs/promises';
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import net, { type AddressInfo } from 'node:net';
-import os from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../test/support/close-at-end.ts';
 import { openRelay, openUpstream, type Upstream } from './relay.ts';
 import type { Relay } from './socket-server.ts';
 
@@ -17,14 +17,16 @@ let upstream: Upstream;
 let relay: Relay;
 
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-relay-'));
+  folder = newFolder();
   socketPath = path.join(folder, 'relay.sock');
   seen = [];
   handle = (_request, response) => void response.end('ok');
-  service = http.createServer((request, response) => {
-    seen.push(`${request.method} ${request.headers.host} ${request.url}`);
-    handle(request, response);
-  });
+  service = closeAtEnd(
+    http.createServer((request, response) => {
+      seen.push(`${request.method} ${request.headers.host} ${request.url}`);
+      handle(request, response);
+    }),
+  );
   service.listen(0, '127.0.0.1');
   await once(service, 'listening');
   upstream = openUpstream(`http://127.0.0.1:${(service.address() as AddressInfo).port}`);
@@ -35,8 +37,6 @@ afterEach(async () => {
   await relay.close();
   upstream.close();
   service.closeAllConnections();
-  service.close();
-  await rm(folder, { recursive: true });
 });
 
 const port = (): number => (service.address() as AddressInfo).port;

@@ -1,27 +1,23 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, readdir, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, rm, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { bundleProgram, keepCodeVariable, writeBundle } from './bundle.ts';
 import { openParts } from './parts-loader.ts';
 
-let folder: string;
-beforeAll(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-parts-'));
-  const late = `import path from 'node:path';\nexport const name = (file: string) => path.basename(file) + ' €';\n`;
-  await writeFile(path.join(folder, 'late.ts'), late);
-  // The function `long` is so long that the file with the compiled code is clearly larger if it contains this function.
-  const statements = Array.from({ length: 200 }, (_, n) => `text += n * ${n} + 'x';`).join('');
-  const main = `const long = (n: number) => { let text = ''; ${statements} return text.length; };
+const folder = newFolder();
+const late = `import path from 'node:path';\nexport const name = (file: string) => path.basename(file) + ' €';\n`;
+await writeFile(path.join(folder, 'late.ts'), late);
+// The function `long` is so long that the file with the compiled code is clearly larger if it contains this function.
+const statements = Array.from({ length: 200 }, (_, n) => `text += n * ${n} + 'x';`).join('');
+const main = `const long = (n: number) => { let text = ''; ${statements} return text.length; };
 if (process.argv[2] !== undefined) console.log(long(1) > 200);
 void import('./late.ts').then(({ name }) => console.log(name('/a/b'), typeof process.env.${keepCodeVariable}));
 void import('no-such-package').catch(({ code }) => console.log(code));
 `;
-  await writeFile(path.join(folder, 'main.ts'), main);
-  await writeBundle(await bundleProgram(path.join(folder, 'main.ts')), path.join(folder, 'program'));
-});
-afterAll(() => rm(folder, { recursive: true }));
+await writeFile(path.join(folder, 'main.ts'), main);
+await writeBundle(await bundleProgram(path.join(folder, 'main.ts')), path.join(folder, 'program'));
 
 const cache = (name = '') => path.join(folder, 'program/cache', name);
 const run = (env: Record<string, string> = {}, ...args: string[]) =>

@@ -1,16 +1,16 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdir, mkdtemp, open, rm, writeFile } from 'node:fs/promises';
+import { mkdir, open, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { withoutOpensslFile } from './agent-program.ts';
 import { placePortableNode, portableChanges } from './portable-node.ts';
 
 let folder = '';
 beforeEach(async () => {
   // The path must be short, because it replaces the path of the interpreter in the program file and must not be longer.
-  folder = await mkdtemp('/tmp/ry');
+  folder = newFolder();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const reader = async (file: string) => {
   const handle = await open(file);

@@ -1,22 +1,21 @@
 import { execFileSync } from 'node:child_process';
-import { mkdir, mkdtemp, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, readdir, readFile, rm, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pino } from 'pino';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { makeRuntime } from './runtime.ts';
 
 const log = pino({ level: 'silent' });
 let stateRoot: string;
 let entry: string;
 beforeEach(async () => {
-  stateRoot = await mkdtemp(path.join(os.tmpdir(), 'runyard-runtime-'));
+  stateRoot = newFolder();
   await mkdir(path.join(stateRoot, 'source'));
   entry = path.join(stateRoot, 'source/main.ts');
   await writeFile(path.join(stateRoot, 'source/lazy.ts'), `export const lazy: string = 'lazy';\n`);
   await writeFile(entry, `void import('./lazy.ts').then(({ lazy }) => console.log(lazy, ...process.argv.slice(2)));\n`);
 });
-afterEach(() => rm(stateRoot, { recursive: true }));
 
 test('the agent and report-artifact run from the runtime, without the source files', async () => {
   const folder = await makeRuntime({ stateRoot, entry, log });

@@ -1,16 +1,15 @@
-import { chmod, mkdtemp, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { chmod } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { type IsolatedProcess, namespaceProblem, startIsolated } from '../../../../test/support/namespaces.ts';
 import { lockDataFolder } from './data-folder-lock.ts';
 
 let dataDir: string;
 beforeEach(async () => {
-  dataDir = await mkdtemp(path.join(os.tmpdir(), 'runyard-lock-'));
+  dataDir = newFolder();
   await chmod(dataDir, 0o711);
 });
-afterEach(() => rm(dataDir, { recursive: true }));
 
 describe.skipIf(namespaceProblem)(
   namespaceProblem ? `between containers (skipped: ${namespaceProblem})` : 'between containers',

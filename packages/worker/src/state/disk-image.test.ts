@@ -3,16 +3,16 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { mountImage, probeImages, unmountBelow, unmountImage } from './disk-image.ts';
 import { idleShells } from './mount-shell.ts';
 
 let top: string;
-beforeEach(async () => {
-  top = await mkdtemp(path.join(os.tmpdir(), 'runyard-image-'));
+beforeEach(() => {
+  top = newFolder();
 });
 afterEach(async () => {
   await unmountBelow(top);
-  await rm(top, { recursive: true });
 });
 
 const probed = await mkdtemp(path.join(os.tmpdir(), 'runyard-image-probe-'));

@@ -1,7 +1,8 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtemp, open, rm, stat } from 'node:fs/promises';
+import { open, stat } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { parseExtents, readTemplate, writeTemplate } from './disk-template.ts';
 
 const environment = { PATH: '/usr/sbin:/usr/bin:/sbin:/bin', LC_ALL: 'C' };
@@ -19,9 +20,8 @@ const megabyte = 1024 * 1024;
 let top: string;
 beforeEach(async () => {
   // The test needs a folder on a disk, because other file systems, such as tmpfs, cannot list the holes of a file.
-  top = await mkdtemp('/var/tmp/runyard-template-');
+  top = newFolder();
 });
-afterEach(() => rm(top, { recursive: true }));
 
 async function emptyFile(name: string, size: number) {
   const file = path.join(top, name);

@@ -1,14 +1,13 @@
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { idleShells, runInShell } from './mount-shell.ts';
 
 let top: string;
-beforeEach(async () => {
-  top = await mkdtemp(path.join(os.tmpdir(), 'runyard-shell-'));
+beforeEach(() => {
+  top = newFolder();
 });
-afterEach(() => rm(top, { recursive: true }));
 
 const isAlive = (pid: number): boolean => {
   try {

@@ -1,8 +1,8 @@
 import { spawn } from 'node:child_process';
-import { chmod, mkdir, mkdtemp, readdir, rm, utimes, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { chmod, mkdir, readdir, rm, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { canFreeze, freeze } from '../../test/freezer.ts';
 import { makeFolders, removeFolders } from '../sandboxes/folders.ts';
 import { lockDataFolder } from './data-folder-lock.ts';
@@ -11,10 +11,9 @@ import { chooseStateRoot, removeAbandonedRoots } from './state-root.ts';
 
 const asRoot = process.getuid?.() === 0;
 let dataDir: string;
-beforeEach(async () => {
-  dataDir = await mkdtemp(path.join(os.tmpdir(), 'runyard-state-'));
+beforeEach(() => {
+  dataDir = newFolder();
 });
-afterEach(() => rm(dataDir, { recursive: true }));
 
 test('lockDataFolder gives the lock to one process at a time', async () => {
   const first = await lockDataFolder(dataDir);

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmod, mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { chmod, mkdir, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { startTicks, thisProcess } from '@runyard/system/process-identity';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import { adoptSandboxes } from './adopt.ts';
 import { filesOf, supervisorsFolder, writeDurably, writeWhole } from './files.ts';
 import { proofOf } from './proof.ts';
@@ -35,7 +35,7 @@ const log = { info: () => {}, warn: (_: object, message: string) => void warning
 const exit = { exitCode: 3, outOfMemory: false, outputTail: 'last words' };
 
 beforeEach(async () => {
-  stateRoot = await mkdtemp(path.join(os.tmpdir(), 'runyard-adopt-'));
+  stateRoot = newFolder();
   folder = path.join(supervisorsFolder(stateRoot), id);
   await mkdir(folder, { recursive: true, mode: 0o700 });
   await chmod(supervisorsFolder(stateRoot), 0o700);
@@ -45,7 +45,6 @@ beforeEach(async () => {
 afterEach(async () => {
   child?.kill('SIGKILL');
   child = undefined;
-  await rm(stateRoot, { recursive: true });
 });
 
 /** Starts a process that pretends to be the supervisor. Returns the identity of this process. */

@@ -1,8 +1,7 @@
-import { mkdtempSync, rmSync } from 'node:fs';
-import os from 'node:os';
 import path from 'node:path';
 import { thisProcess } from '@runyard/system/process-identity';
-import { afterAll, afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { newFolder } from '../../../../test/support/close-at-end.ts';
 import type { Addressed } from './channels.ts';
 import type { LineHandlers } from './lines.ts';
 import type { Order, Report } from './messages.ts';
@@ -11,7 +10,7 @@ import { superviseSandbox } from './supervised-sandbox.ts';
 
 const exit = { exitCode: 0, outOfMemory: false, outputTail: '' };
 const launch = { args: [], env: {}, runToken: 'token' };
-const stateRoot = mkdtempSync(path.join(os.tmpdir(), 'runyard-supervised-'));
+const stateRoot = newFolder();
 const log = { info: () => {}, warn: () => {} };
 
 interface PlayedSupervisor {
@@ -62,8 +61,6 @@ function playPlaces() {
     });
   return { places, supervisors, hold };
 }
-
-afterAll(() => rmSync(stateRoot, { recursive: true }));
 beforeEach(() => void vi.useFakeTimers());
 afterEach(() => void vi.useRealTimers());
 

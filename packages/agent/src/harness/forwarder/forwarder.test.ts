@@ -1,9 +1,9 @@
 import { once } from 'node:events';
 import { createServer, request } from 'node:http';
 import { type AddressInfo, connect, createServer as createTcpServer } from 'node:net';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, expect, test } from 'vitest';
 import { connectToService } from '../../service/connection.ts';
-import { type Forwarder, startForwarder } from './forwarder.ts';
+import { startForwarder } from './forwarder.ts';
 import type { ModelRefusal } from './refusals.ts';
 
 const token = 'ryr_token-of-the-run';
@@ -29,18 +29,15 @@ const service = createServer(async (incoming, response) => {
   }
   response.writeHead(answer.status, { 'content-type': 'application/json', 'set-cookie': 'a=b' }).end(answer.body);
 });
-let forwarder: Forwarder;
 
-beforeAll(async () => {
-  service.listen(0, '127.0.0.1');
-  await once(service, 'listening');
-  const serverRoot = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
-  forwarder = await startForwarder({
-    connection: connectToService({ serverRoot, token }),
-    isExpected: ({ message }) => message.includes('side-model'),
-    onRefused: (refusal) => refusals.push(refusal),
-    onDenied: (host) => hosts.push(host),
-  });
+service.listen(0, '127.0.0.1');
+await once(service, 'listening');
+const serverRoot = `http://127.0.0.1:${(service.address() as AddressInfo).port}`;
+const forwarder = await startForwarder({
+  connection: connectToService({ serverRoot, token }),
+  isExpected: ({ message }) => message.includes('side-model'),
+  onRefused: (refusal) => refusals.push(refusal),
+  onDenied: (host) => hosts.push(host),
 });
 afterEach(() => {
   answer = { status: 200, body: '{"ok":true}' };

@@ -2,8 +2,9 @@
 
 import type { SessionUpdate } from '@agentclientprotocol/sdk';
 import type { ChildRun } from '@runyard/contract/runs/child-runs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FakeModels, fakeModelKeys, startFakeModels } from '../../../../../test/fakes/models.ts';
+import { expect, test } from 'vitest';
+import { fakeModelKeys, startFakeModels } from '../../../../../test/fakes/models.ts';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { testFolder } from '../../../test/agent.ts';
 import { createApprovals } from '../../approvals/approvals.ts';
 import type { RunTree } from '../../run-tree/tree.ts';
@@ -12,11 +13,7 @@ import { ServiceRefusal } from '../../service/errors.ts';
 import { modelEngine } from './loop.ts';
 import { turnVoice } from './session.ts';
 
-let models: FakeModels;
-beforeAll(async () => {
-  models = await startFakeModels();
-});
-afterAll(() => models.close());
+const models = closeAtEnd(await startFakeModels());
 
 const child = (run_id: string, summary: string): ChildRun => ({
   run_id,

@@ -1,18 +1,11 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { newPerson, type Person, teamUidOf } from '../../../../service/test/people.ts';
-import { startTestService, type TestService } from '../../../../service/test/service.ts';
+import { openTestService } from '../../../../service/test/service.ts';
 import { runRow } from '../../../test/run-row.ts';
 import { type Context, createContext } from '../../context/context.ts';
 import { schedules } from '../schedules/schedules.ts';
 import { acceptAll, listWaiting, preview } from './accept.ts';
-
-let service: TestService;
-let folder: string;
-let ada: Person;
-let bob: Person;
 
 /** Returns what the command prints and reports. */
 async function outputOf(command: (context: Context) => Promise<void>, { key }: Person = ada): Promise<string> {
@@ -23,25 +16,16 @@ async function outputOf(command: (context: Context) => Promise<void>, { key }: P
   await command({ ...context, out: write, report: write });
   return printed.join('\n');
 }
-const send = async (method: string, at: string, { key }: Person, body: object) => {
-  const answer = await service.request<{ uid: string; id: string }>(method, at, { key, body });
-  expect(answer.status, answer.text).toBeLessThan(300);
-  return answer.body;
-};
+const send = async (method: string, at: string, { key }: Person, body: object) =>
+  await service.ok<{ uid: string; id: string }>(method, at, { key, body });
 const commands = (...setup_commands: string[]) => ({ config: { name: 'E', setup_commands } });
 
-beforeAll(async () => {
-  service = await startTestService();
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-cli-'));
-  const team = await teamUidOf(service);
-  ada = await newPerson(service, team, 'admin');
-  bob = await newPerson(service, team, 'member');
-  await send('PUT', '/secrets/MINE', ada, { value: 'a personal value', scope: 'personal' });
-});
-afterAll(async () => {
-  await service.close();
-  await rm(folder, { recursive: true });
-});
+const service = await openTestService();
+const folder = newFolder();
+const team = await teamUidOf(service);
+const ada = await newPerson(service, team, 'admin');
+const bob = await newPerson(service, team, 'member');
+await send('PUT', '/secrets/MINE', ada, { value: 'a personal value', scope: 'personal' });
 
 test('accept --all accepts the revisions of the preview, and no revision that was written after it', async () => {
   await expect(outputOf((context) => acceptAll(context, { yes: true }))).rejects.toThrow(
@@ -89,8 +73,7 @@ test('schedules update sends only what changed, says who waits, and takes a sche
     agent_config: { secrets: [{ name: 'MINE' }] },
   });
   const executor = async () =>
-    (await service.request<{ executor: { uid: string } }>('GET', `/agent/schedules/${id}`, { key: ada.key })).body
-      .executor.uid;
+    (await service.ok<{ executor: { uid: string } }>('GET', `/agent/schedules/${id}`, { key: ada.key })).executor.uid;
   const said = await outputOf((context) => runRow(schedules, context, 'update', id, '--model', 'runbook'), bob);
   expect(said).toContain(`schedule Weekly lacks MINE until A admin accepts revision 2 of schedule ${id}`);
   expect(await executor()).toBe(ada.uid);

@@ -1,9 +1,9 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { runRow } from '../../../test/run-row.ts';
 import { type Context, createContext } from '../../context/context.ts';
 import { codeHosts } from './code-hosts.ts';
@@ -18,28 +18,22 @@ const made = {
 };
 const bodies: unknown[] = [];
 const printed: string[] = [];
-let server: Server;
-let context: Context;
-let folder: string;
 
-beforeAll(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'code-hosts-'));
-  server = createServer(async (request, response) => {
-    const parts: Buffer[] = [];
-    for await (const part of request) parts.push(part);
-    bodies.push(JSON.parse(Buffer.concat(parts).toString()));
-    response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify(made));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const env = { RUNYARD_BASE_URL: `http://127.0.0.1:${port}`, RUNYARD_API_KEY: 'ryk_test', RUNYARD_DATA_DIR: folder };
-  const print = (text: string) => void printed.push(text);
-  context = { ...createContext(env), out: print, report: print };
+const folder = newFolder();
+const server: Server = createServer(async (request, response) => {
+  const parts: Buffer[] = [];
+  for await (const part of request) parts.push(part);
+  bodies.push(JSON.parse(Buffer.concat(parts).toString()));
+  response.writeHead(201, { 'content-type': 'application/json' }).end(JSON.stringify(made));
 });
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const { port } = server.address() as AddressInfo;
+const env = { RUNYARD_BASE_URL: `http://127.0.0.1:${port}`, RUNYARD_API_KEY: 'ryk_test', RUNYARD_DATA_DIR: folder };
+const print = (text: string) => void printed.push(text);
+const context: Context = { ...createContext(env), out: print, report: print };
 afterAll(() => {
   server.close();
   server.closeAllConnections();
-  rmSync(folder, { recursive: true });
 });
 
 /** Runs `code-hosts add` with a file that has this text. */

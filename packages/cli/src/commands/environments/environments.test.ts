@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../../service/test/service.ts';
+import { expect, test } from 'vitest';
+import { openTestService } from '../../../../service/test/service.ts';
 import { runRow } from '../../../test/run-row.ts';
 import { type Context, createContext } from '../../context/context.ts';
 import { environments } from './environments.ts';
 
-let service: TestService;
-let uid: string;
-let guest: string;
 let printed: string[];
 const contextOf = (key: string): Context => {
   const env = { RUNYARD_BASE_URL: service.baseUrl, RUNYARD_API_KEY: key };
@@ -20,17 +17,14 @@ async function printedBy(words: readonly string[], key = service.key): Promise<s
   return printed.join('');
 }
 
-beforeAll(async () => {
-  service = await startTestService();
-  const body = { config: { name: 'Shared' } };
-  uid = (await service.request<{ uid: string }>('POST', '/agent/environments', { body })).body.uid;
-  const [person] = await service.deps.db.query<{ uid: string }>(
-    'SELECT u.uid FROM users u JOIN team_members m ON m.user_id = u.id WHERE m.team_id = $1',
-    [service.otherTeamId],
-  );
-  guest = person?.uid ?? '';
-});
-afterAll(() => service.close());
+const service = await openTestService();
+const body = { config: { name: 'Shared' } };
+const uid = (await service.request<{ uid: string }>('POST', '/agent/environments', { body })).body.uid;
+const [person] = await service.deps.db.query<{ uid: string }>(
+  'SELECT u.uid FROM users u JOIN team_members m ON m.user_id = u.id WHERE m.team_id = $1',
+  [service.otherTeamId],
+);
+const guest = person?.uid ?? '';
 
 test('the commands invite, list and remove a guest, and the guest can accept, decline and leave', async () => {
   const asGuest = (...words: string[]) => printedBy(words, service.otherKey);

@@ -1,7 +1,7 @@
-import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { baseFiles, filesOf, testDefinitions } from '../../../../service/test/definitions.ts';
 import { openTestService } from '../../../../service/test/service.ts';
 import { createContext } from '../../context/context.ts';
@@ -13,10 +13,9 @@ const definitions = testDefinitions(service);
 let folder: string;
 let factory: string;
 beforeEach(async () => {
-  folder = mkdtempSync(path.join(tmpdir(), 'runyard-apply-'));
+  folder = newFolder();
   factory = (await definitions.open()).split('/').at(-1) ?? '';
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 const context = {
   ...createContext({ RUNYARD_BASE_URL: service.baseUrl, RUNYARD_API_KEY: service.key }),

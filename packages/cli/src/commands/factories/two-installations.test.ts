@@ -1,19 +1,18 @@
 /** Executes the commands of docs/factory-files.md: an empty installation, one apply, staging, production and a rollback. */
 import { execFile } from 'node:child_process';
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import type { Environment } from '@runyard/contract/environments/environments';
 import type { Factory } from '@runyard/contract/factories/factories';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { openTestService } from '../../../../service/test/service.ts';
 
 const root = path.resolve(import.meta.dirname, '../../../../..');
 const page = readFileSync(path.join(root, 'docs/factory-files.md'), 'utf8');
 const service = await openTestService();
-const folder = mkdtempSync(path.join(tmpdir(), 'runyard-two-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder();
 
 /** Writes a file below the folder. */
 function write(file: string, content: string): void {
@@ -40,14 +39,10 @@ async function execute(block: string): Promise<string> {
 
 const factories = async () =>
   new Map(
-    (await service.request<{ factories: Factory[] }>('GET', '/factory')).body.factories.map(({ name, uid }) => [
-      name,
-      uid,
-    ]),
+    (await service.ok<{ factories: Factory[] }>('GET', '/factory')).factories.map(({ name, uid }) => [name, uid]),
   );
 const promptOf = async (uid = '') =>
-  (await service.request<Factory>('GET', `/factory/${uid}`)).body.agents?.find(({ name }) => name === 'foreman')
-    ?.prompt;
+  (await service.ok<Factory>('GET', `/factory/${uid}`)).agents?.find(({ name }) => name === 'foreman')?.prompt;
 
 test('one definition makes production and staging in an empty installation, and production goes back', async () => {
   for (const [, file = '', content = ''] of example) write(`payments/${file}`, content);
@@ -58,7 +53,7 @@ test('one definition makes production and staging in an empty installation, and 
   expect(created.match(/version 1 is applied/g)).toHaveLength(2);
   const made = await factories();
   expect([...made.keys()].sort()).toEqual(['payments', 'payments-staging']);
-  const { body } = await service.request<{ environments: Environment[] }>('GET', '/agent/environments');
+  const body = await service.ok<{ environments: Environment[] }>('GET', '/agent/environments');
   expect(body.environments.map(({ config }) => config.name)).toEqual(['node', 'node']);
   const before = await promptOf(made.get('payments'));
   expect(before).toBe('Decide who works on the request, and report the result.');

@@ -1,19 +1,18 @@
 import { execFileSync, spawnSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { root } from '../../data-folder/installation.ts';
 import { Failure } from '../../exits/failure.ts';
 import { validateFactory } from './validate.ts';
 
 let folder: string;
 beforeEach(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'runyard-factory-'));
+  folder = newFolder();
   write('factory.yaml', 'schemaVersion: v1alpha1\nname: demo\nrepositories: []\nagentDefaults:\n  model: auto\n');
   write('agents/foreman/agent.md', '---\nagentType: FOREMAN\n---\nRoute the work.\n');
 });
-afterEach(() => rmSync(folder, { recursive: true }));
 
 function write(file: string, text: string): void {
   mkdirSync(path.dirname(path.join(folder, file)), { recursive: true });

@@ -1,28 +1,24 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { githubExamples } from '@runyard/contract/team/github-examples';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { runRow } from '../../../test/run-row.ts';
 import { type Context, createContext } from '../../context/context.ts';
 import { github } from './github.ts';
 
 const asked: string[] = [];
 const printed: string[] = [];
-let server: Server;
-let context: Context;
 
-beforeAll(async () => {
-  server = createServer((request, response) => {
-    asked.push(`${request.method} ${request.url}`);
-    const answer = request.method === 'GET' ? githubExamples.listGithubApps.answer : { success: true };
-    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
-  });
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  const print = (text: string) => void printed.push(text);
-  const env = { RUNYARD_BASE_URL: `http://127.0.0.1:${port}`, RUNYARD_API_KEY: 'ryk_test' };
-  context = { ...createContext(env), out: print, report: print };
+const server: Server = createServer((request, response) => {
+  asked.push(`${request.method} ${request.url}`);
+  const answer = request.method === 'GET' ? githubExamples.listGithubApps.answer : { success: true };
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
 });
+await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+const { port } = server.address() as AddressInfo;
+const print = (text: string) => void printed.push(text);
+const env = { RUNYARD_BASE_URL: `http://127.0.0.1:${port}`, RUNYARD_API_KEY: 'ryk_test' };
+const context: Context = { ...createContext(env), out: print, report: print };
 afterAll(() => {
   server.close();
   server.closeAllConnections();

@@ -1,8 +1,8 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../../service/test/service.ts';
+import { expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
+import { openTestService } from '../../../../service/test/service.ts';
 import { runRow } from '../../../test/run-row.ts';
 import { createContext } from '../../context/context.ts';
 import type { Row } from '../../route-commands/row.ts';
@@ -10,8 +10,6 @@ import { audit } from '../audit/audit.ts';
 import { environments } from '../environments/environments.ts';
 import { identities } from './identities.ts';
 
-let service: TestService;
-let folder: string;
 let printed: string[];
 
 /** Returns the output of the command, without spaces around it. */
@@ -28,14 +26,8 @@ const fileOf = async (content: object) => {
   return file;
 };
 
-beforeAll(async () => {
-  service = await startTestService();
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-cli-'));
-});
-afterAll(async () => {
-  await service.close();
-  await rm(folder, { recursive: true });
-});
+const service = await openTestService();
+const folder = newFolder();
 
 test('the commands create, change, list and delete an environment and an identity', async () => {
   const environmentFile = await fileOf({ config: { name: 'Shop', setup_commands: ['true'] } });

@@ -1,13 +1,9 @@
 import { createClient } from '@runyard/client';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startTestService, type TestService } from '../../../../service/test/service.ts';
+import { expect, test } from 'vitest';
+import { openTestService } from '../../../../service/test/service.ts';
 import { firstRuns } from './list.ts';
 
-let service: TestService;
-beforeAll(async () => {
-  service = await startTestService();
-});
-afterAll(() => service.close());
+const service = await openTestService();
 
 test('firstRuns returns as many runs as requested, even if the service returns shorter pages', async () => {
   const made: string[] = [];

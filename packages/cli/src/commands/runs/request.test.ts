@@ -1,11 +1,10 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import { RunAgentRequest } from '@runyard/contract/runs/run-request';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { buildRunRequest } from './request.ts';
 
-let folder: string;
 const noInput = () => {
   throw new Error('standard input is not to be read');
 };
@@ -14,10 +13,7 @@ const file = (name: string, content: string | Uint8Array) => {
   writeFileSync(full, content);
   return full;
 };
-beforeAll(() => {
-  folder = mkdtempSync(path.join(tmpdir(), 'runyard-request-'));
-});
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder();
 
 test('buildRunRequest reads the whole prompt from a file', () => {
   expect(buildRunRequest(file('a.md', '---\nx: 1\n---\nDo it\n'), {}, noInput)).toEqual({

@@ -1,7 +1,7 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { openTestService } from '../../../../service/test/service.ts';
 import { runRow } from '../../../test/run-row.ts';
 import { createContext } from '../../context/context.ts';
@@ -10,8 +10,7 @@ import { idOf } from '../../service/named.ts';
 import { schedules } from './schedules.ts';
 
 const service = await openTestService();
-const folder = mkdtempSync(path.join(tmpdir(), 'runyard-schedules-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder();
 const context = {
   ...createContext({ RUNYARD_BASE_URL: service.baseUrl, RUNYARD_API_KEY: service.key }),
   out: () => {},

@@ -1,10 +1,10 @@
 /** Tests that commands print deliveries without control characters from the sender, and show why a delivery started no run. */
 import { createHmac } from 'node:crypto';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
+import { writeFileSync } from 'node:fs';
 import path from 'node:path';
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { on, testAutomations } from '../../../../service/test/automations.ts';
 import { openTestService } from '../../../../service/test/service.ts';
 import { testWebhooks } from '../../../../service/test/webhooks.ts';
@@ -20,8 +20,7 @@ import { webhooks } from './webhooks.ts';
 const service = await openTestService();
 const { factory, create, send, log } = await testWebhooks(service);
 const { create: automate } = testAutomations(service, factory.uid);
-const folder = mkdtempSync(path.join(tmpdir(), 'runyard-deliveries-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder();
 
 /** Runs the command. Returns its output and, if it fails, the message of the failure. */
 async function printedBy(command: (context: Context) => Promise<void>): Promise<string> {

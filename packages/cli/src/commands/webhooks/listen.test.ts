@@ -1,15 +1,15 @@
 /** Tests that the command forwards deliveries of a real service to a program, which is a server of the test. */
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { writeFileSync } from 'node:fs';
 import http, { type IncomingHttpHeaders } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { sign as signAsGithub, verify as verifyAsGithub } from '@octokit/webhooks-methods';
 import { Webhook as StandardWebhook } from 'standardwebhooks';
 import Stripe from 'stripe';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../../test/support/close-at-end.ts';
 import { openTestService } from '../../../../service/test/service.ts';
 import { type Sent, testWebhooks } from '../../../../service/test/webhooks.ts';
 import { createContext } from '../../context/context.ts';
@@ -19,8 +19,7 @@ import { listenToWebhook } from './listen.ts';
 const service = await openTestService();
 const { base, create, send, reset } = await testWebhooks(service);
 beforeEach(reset);
-const folder = mkdtempSync(path.join(tmpdir(), 'runyard-listen-'));
-afterAll(() => rmSync(folder, { recursive: true }));
+const folder = newFolder();
 
 interface Got {
   readonly headers: IncomingHttpHeaders;
@@ -32,15 +31,16 @@ beforeEach(() => {
   got.length = 0;
   answer = { status: 204 };
 });
-const program = http.createServer(async (request, response) => {
-  const chunks: Buffer[] = [];
-  for await (const chunk of request) chunks.push(Buffer.from(chunk));
-  got.push({ headers: request.headers, body: Buffer.concat(chunks).toString('utf8') });
-  response.writeHead(answer.status, answer.text ?? 'OK', answer.headers ?? {}).end(answer.text);
-});
+const program = closeAtEnd(
+  http.createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(Buffer.from(chunk));
+    got.push({ headers: request.headers, body: Buffer.concat(chunks).toString('utf8') });
+    response.writeHead(answer.status, answer.text ?? 'OK', answer.headers ?? {}).end(answer.text);
+  }),
+);
 program.listen(0, '127.0.0.1');
 await once(program, 'listening');
-afterAll(() => program.close());
 const to = `http://127.0.0.1:${(program.address() as AddressInfo).port}/hook`;
 
 type Webhook = Awaited<ReturnType<typeof create>>;

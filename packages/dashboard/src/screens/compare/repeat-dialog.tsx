@@ -1,4 +1,6 @@
 import { comparisonRequest, maxComparedRuns, outlookOf, type Variant, variantsOf } from '@runyard/client/comparison';
+import { builtinHarness } from '@runyard/contract/agent/harness-presets/builtin';
+import { presetTypes } from '@runyard/contract/agent/harness-presets/preset';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useRef } from 'react';
@@ -21,7 +23,7 @@ export interface Plan {
 
 const sizeOf = ({ runs, variants, times }: Plan): number => runs.length * variants.length * times;
 
-/** Asks with which models and which prompt the runs are repeated, and how often. */
+/** Asks with which models, harnesses, skills and prompt the runs are repeated, and how often. */
 export function RepeatForm({
   runs,
   planned,
@@ -38,6 +40,8 @@ export function RepeatForm({
       runs,
       variants: variantsOf({
         model: data.getAll('model').map(String),
+        harness: data.getAll('harness').map(String),
+        skill: (textOf(data, 'config.skill_spec') ?? '').split(/\s+/).filter(Boolean),
         ...(prompt === undefined ? {} : { prompt: [prompt] }),
       }),
       times: Number(textOf(data, 'times') ?? 1),
@@ -60,6 +64,19 @@ export function RepeatForm({
         path="config.model_id"
         options={(models?.models ?? []).map(({ id, display_name: name }) => [id, name] as const)}
         chosen={[]}
+      />
+      <CheckGroup
+        legend="With these harnesses"
+        name="harness"
+        path="config.harness.type"
+        options={[builtinHarness, ...presetTypes].map((type) => [type, type] as const)}
+        chosen={[]}
+      />
+      <TextField
+        label="With these skills"
+        path="config.skill_spec"
+        placeholder="owner/repo:name"
+        hint="With a space between two skills. Empty: the skills of each run"
       />
       <TextField label="With this prompt" path="prompt" hint="Empty: the prompt of each run" />
       <TextField label="How often" path="times" type="number" min={1} max={20} step={1} defaultValue={1} />

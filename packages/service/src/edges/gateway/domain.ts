@@ -35,7 +35,8 @@ import { registerGitGateway } from './git/git.ts';
 import { registerMcpGateway } from './mcp/mcp.ts';
 import type { AdmitModelRequest } from './models/admission.ts';
 import { probeProvider } from './models/ask-provider.ts';
-import { type GatewayLog, registerGateway } from './models/gateway.ts';
+import { registerGateway } from './models/gateway.ts';
+import type { GatewayLog } from './models/handle-request.ts';
 import { openModelHealth } from './models/model-health.ts';
 import type { ModelRouting } from './models/route-request.ts';
 

@@ -1,11 +1,11 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { askModel, openRequests, opus, stateOf } from '../../../test/budgets.ts';
 import { eventStream, jsonAnswer, startPlainProvider } from '../../../test/plain-provider.ts';
 import { openTestService } from '../../../test/service.ts';
 
-const provider = await startPlainProvider();
+const provider = closeAtEnd(await startPlainProvider());
 const service = await openTestService({ env: { ...provider.env, RUNYARD_UNKNOWN_MODEL_PRICE: '1/1' } });
-afterAll(() => provider.close());
 
 const usage = (more: object = {}) => ({ input_tokens: 100, output_tokens: 40, ...more });
 const message = (more: object = {}) => jsonAnswer({ type: 'message', content: [], usage: usage(more) });

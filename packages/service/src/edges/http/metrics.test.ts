@@ -1,6 +1,7 @@
 import { metricsTable } from '@runyard/contract/metrics/metrics-table';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { startFakeModels } from '../../../../../test/fakes/models.ts';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { answerAtFixedCost, answerUsd, askModel, opus } from '../../../test/budgets.ts';
 import { readSeries } from '../../../test/metrics.ts';
 import { assignedRun, startTestProcess, type TestProcess } from '../../../test/process.ts';
@@ -12,8 +13,7 @@ import { succeed } from '../../runs/executions/transitions/transitions.ts';
 import { makeMetricsServer } from './metrics.ts';
 
 const token = 'token-of-the-metrics';
-const fake = await startFakeModels();
-afterAll(() => fake.close());
+const fake = closeAtEnd(await startFakeModels());
 const service = await openTestService({
   env: { ...fake.env, RUNYARD_METRICS_TOKEN: token, RUNYARD_METRICS_POOLS: 'gpu,box' },
 });

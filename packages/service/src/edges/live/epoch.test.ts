@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { ensureEpoch } from './epoch.ts';
 
 let t: TestExecutions;
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
 });
-afterEach(() => t.close());
 
 const numbers = async () => {
   const rows = await t.deps.db.query<{ xact: number }>(

@@ -1,15 +1,12 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../test/executions.ts';
 import { readConversation } from '../../../test/read.ts';
 import { mergeOldEvents } from '../../runs/conversations/retention.ts';
 import { findRunPlace, readRunPages } from './run-events.ts';
 
-let t: TestExecutions;
-beforeAll(async () => {
-  t = await openTestExecutions();
-});
-afterAll(() => t.close());
+const t = closeAtEnd(await openTestExecutions());
 
 const at = '2026-11-21T10:00:00Z';
 const text = (word: string, message = 'm1') => ({

@@ -1,4 +1,5 @@
 import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { createEmptyDatabase } from '../../../test/database.ts';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { appendTimelineEvent } from '../../runs/executions/timeline/timeline.ts';
@@ -13,7 +14,7 @@ let reads = 0;
 /** While set, answers wait until this promise resolves. */
 let hold: Promise<void> | undefined;
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
   const { db, log, notices } = t.deps;
   const counting = new Proxy(db, {
     get: (target, name) =>
@@ -32,7 +33,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   feeds.stop();
-  await t.close();
 });
 
 /** Returns the ids of the events in the team's stream after an id, without the epoch and the transaction. */

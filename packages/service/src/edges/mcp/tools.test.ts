@@ -152,7 +152,7 @@ describe('in calls of MCP tools', () => {
   test('environments, agents, factories and automations are listed', async () => {
     expect(await mcp.json('list_environments')).toEqual({ environments: [] });
     expect(await mcp.json('list_agents')).toMatchObject({ agents: [] });
-    const { uid } = (await service.request<{ uid: string }>('POST', '/factory', { body: { name: 'Billing' } })).body;
+    const { uid } = await service.ok<{ uid: string }>('POST', '/factory', { body: { name: 'Billing' } });
     const factories = await connectMcp(`${service.baseUrl}/api/v1/mcp/factory`, service.key);
     for (const each of [mcp, factories])
       expect(await each.json('list_factories')).toMatchObject({ factories: [{ name: 'Billing', uid }] });
@@ -193,16 +193,10 @@ describe('outputs of a run', () => {
     const { runId, runToken } = await service.startExecution();
     await report(runToken, [...began, said(hostile), { type: 'transcript', line: '{"line":1}' }]);
     const make = async (artifact_type: string, data: object) =>
-      (
-        await service.request<{ artifact_uid: string; upload_url: string }>(
-          'POST',
-          '/harness-support/report-artifact',
-          {
-            key: runToken,
-            body: { artifact_type, data },
-          },
-        )
-      ).body;
+      await service.ok<{ artifact_uid: string; upload_url: string }>('POST', '/harness-support/report-artifact', {
+        key: runToken,
+        body: { artifact_type, data },
+      });
     const plan = await make('PLAN', { title: hostile, content: '# Plan\nDo it.' });
     const file = await make('FILE', { filename: 'a.txt', mime_type: 'text/plain' });
     await service.request('PUT', file.upload_url, {

@@ -1,22 +1,18 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { afterAll, beforeAll, expect, it, test } from 'vitest';
-import { type DueLoops, listDueLoops } from '../../../test/due-loops.ts';
+import { expect, it, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
+import { listDueLoops } from '../../../test/due-loops.ts';
 import { openTestService } from '../../../test/service.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { makeFindDue } from './loops.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
-let loops: DueLoops;
-let runId: string;
-beforeAll(async () => {
-  loops = await listDueLoops(service);
-  ({ runId } = await service.startExecution());
-  // Makes the service idle: no run waits for its search index, and the team's total includes the bytes of all runs.
-  await db.query('DELETE FROM run_search_waiting');
-  await db.query('DELETE FROM storage_changes');
-});
-afterAll(() => loops.close());
+const loops = closeAtEnd(await listDueLoops(service));
+const { runId } = await service.startExecution();
+// Makes the service idle: no run waits for its search index, and the team's total includes the bytes of all runs.
+await db.query('DELETE FROM run_search_waiting');
+await db.query('DELETE FROM storage_changes');
 
 class RolledBack extends Error {}
 

@@ -1,10 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { copyFile, mkdir, mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, mkdir, rm } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import pg from 'pg';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { createEmptyDatabase, createTestDatabase } from '../../../test/database.ts';
 import { insertKey } from '../../../test/insert-key.ts';
 import { openTestSubscriptions } from '../../../test/subscriptions.ts';
@@ -29,7 +29,7 @@ let folder: string;
 let oldFolder: string;
 let file: string;
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-import-'));
+  folder = newFolder();
   oldFolder = path.join(folder, 'old');
   file = path.join(folder, 'export');
   await mkdir(oldFolder);
@@ -41,7 +41,6 @@ beforeEach(async () => {
   });
   await exportDatabase({ db, blobs: await openFolderBlobs(path.join(oldFolder, 'blobs')), to: file });
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 /** Imports into a new database and a new data folder. `prepare` may change the folder before the import. */
 async function imported(

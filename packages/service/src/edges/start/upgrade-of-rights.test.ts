@@ -144,8 +144,7 @@ async function request<T>(method: string, path: string, key: string, body: objec
   return answer.body;
 }
 const preview = async (name: Name) =>
-  (await service.request<PreviewAcceptancesResponse>('GET', '/acceptances/preview', { key: keys[name] ?? '' })).body
-    .executors;
+  (await service.ok<PreviewAcceptancesResponse>('GET', '/acceptances/preview', { key: keys[name] ?? '' })).executors;
 /** The parts of a preview that do not depend on when it was made. */
 const essence = (executors: readonly ExecutorPreview[]) =>
   Object.fromEntries(

@@ -1,5 +1,6 @@
 /** Tests that the service acknowledges a worker's message only after the effects of the message are committed. */
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import {
   acceptedWorker,
   firstAssignment,
@@ -7,37 +8,34 @@ import {
   rawHello,
   receivedOf,
   startTestProcess,
-  type TestProcess,
 } from '../../../test/process.ts';
 import { openTestService } from '../../../test/service.ts';
 import type { Database } from '../../platform/store/database/database.ts';
 
 const service = await openTestService();
 const inTime = { timeout: 60_000 };
-let process: TestProcess;
 /** While this error is set, every transaction fails with it. */
 let failure: Error | null = null;
 const open: RawWorker[] = [];
 
-beforeAll(async () => {
-  const { db } = service.deps;
-  const failing: Database = {
-    ...db,
-    transaction: async (work) =>
-      await db.transaction(async (tx) => {
-        const result = await work(tx);
-        if (failure) throw failure;
-        return result;
-      }),
-  };
-  process = await startTestProcess({ ...service.deps, executionDeps: { ...service.deps.executionDeps, db: failing } });
-});
+const { db } = service.deps;
+const failing: Database = {
+  ...db,
+  transaction: async (work) =>
+    await db.transaction(async (tx) => {
+      const result = await work(tx);
+      if (failure) throw failure;
+      return result;
+    }),
+};
+const process = closeAtEnd(
+  await startTestProcess({ ...service.deps, executionDeps: { ...service.deps.executionDeps, db: failing } }),
+);
 afterEach(async () => {
   failure = null;
   for (const worker of open.splice(0)) worker.close();
   await service.deps.db.query("UPDATE executions SET phase = 'ended' WHERE phase <> 'ended'");
 });
-afterAll(() => process.close());
 
 async function connect(hello: object | null = {}): Promise<RawWorker> {
   const worker = await acceptedWorker(process.baseUrl, service.key, 'box');
@@ -47,8 +45,7 @@ async function connect(hello: object | null = {}): Promise<RawWorker> {
 }
 
 const applied = (worker: RawWorker) => receivedOf(worker, 'messages_applied').map(({ seq }) => seq);
-const stateOf = async (runId: string) =>
-  (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
+const stateOf = async (runId: string) => (await service.ok<{ state: string }>('GET', `/agent/runs/${runId}`)).state;
 
 /** Connects a worker and assigns a run to it. Returns functions that send the worker's messages about the run. */
 async function withAssignment() {

@@ -1,6 +1,7 @@
 /** Tests the leases of executions whose sandboxes continue without their worker. */
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { insertWorkerKey } from '../../../test/key.ts';
 import { reconcile } from '../../runs/executions/reconcile/reconcile.ts';
@@ -11,13 +12,9 @@ let t: TestExecutions;
 let hub: Hub;
 let keyId: string;
 beforeEach(async () => {
-  t = await openTestExecutions({ timing: { reconnectGraceSeconds: graceSeconds } });
+  t = closeAtEnd(await openTestExecutions({ timing: { reconnectGraceSeconds: graceSeconds } }));
   keyId = await insertWorkerKey(t.deps.db, t.teamId);
-  hub = openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
-});
-afterEach(async () => {
-  await hub.close();
-  await t.close();
+  hub = closeAtEnd(openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' }));
 });
 
 type HelloMembers = Partial<Extract<WorkerMessage, { type: 'worker_hello' }>['data']>;

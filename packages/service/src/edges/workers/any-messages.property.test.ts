@@ -1,7 +1,8 @@
 /** Tests that messages about executions that a worker does not hold change nothing, in any order and number. */
 import { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { insertWorkerKey } from '../../../test/key.ts';
 import { type Hub, openHub } from './hub.ts';
@@ -10,13 +11,9 @@ let t: TestExecutions;
 let hub: Hub;
 let keyId: string;
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
   keyId = await insertWorkerKey(t.deps.db, t.teamId);
-  hub = openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
-});
-afterEach(async () => {
-  await hub.close();
-  await t.close();
+  hub = closeAtEnd(openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' }));
 });
 
 const sandbox = { backend: 'bubblewrap', features: [], missing: [] };

@@ -1,15 +1,12 @@
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { WorkerMessage } from '@runyard/contract/workers/worker-protocol';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../test/executions.ts';
 import { insertWorkerKey } from '../../../test/key.ts';
 import { openHub } from './hub.ts';
 
-let t: TestExecutions;
-beforeAll(async () => {
-  t = await openTestExecutions();
-});
-afterAll(() => t.close());
+const t = closeAtEnd(await openTestExecutions());
 
 const report = (number: number, host: string, total: number): DeniedConnections => ({
   number,

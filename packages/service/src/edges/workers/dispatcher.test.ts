@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import type { Database, Queryable } from '../../platform/store/database/database.ts';
 import { StoreUnavailable } from '../../platform/store/database/unavailable.ts';
@@ -7,9 +8,8 @@ import { makeConnection, type OpenConnection } from './open-connection.ts';
 
 let t: TestExecutions;
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
 });
-afterEach(() => t.close());
 
 test('a connection that is lost while the database fails does not delay the assignments of other connections', async () => {
   const connections = new Map<string, OpenConnection>();

@@ -1,5 +1,6 @@
 import type { ServiceMessage, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';
 import { cancelRun } from '../../runs/executions/cancel/cancel.ts';
@@ -12,14 +13,9 @@ let hub: Hub;
 let keyId: string;
 
 beforeEach(async () => {
-  t = await openTestExecutions({ timing: { cancelGraceSeconds: 300 } });
+  t = closeAtEnd(await openTestExecutions({ timing: { cancelGraceSeconds: 300 } }));
   keyId = await insertWorkerKey(t.deps.db, t.teamId);
-  hub = openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });
-});
-
-afterEach(async () => {
-  await hub.close();
-  await t.close();
+  hub = closeAtEnd(openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' }));
 });
 
 interface Fake {

@@ -59,6 +59,110 @@ export interface HubOptions {
   readonly sidecarImage?: string | undefined;
 }
 
+interface NewConnection extends Pick<Parameters<Hub['connect']>[0], 'send' | 'end'> {
+  readonly connection: OpenConnection;
+  readonly row: Parameters<typeof insertWorkerConnection>[1];
+  /** True if the hub can tell a public worker which image has the agent. */
+  readonly knowsSidecar: boolean;
+}
+
+/** What a connection needs from its hub. */
+interface HubOfConnection {
+  /** Returns true until the end of the connection. */
+  isOpen(): boolean;
+  readonly queueChanged: () => void;
+  readonly slotFreed: () => void;
+  readonly sendOrders: () => void;
+  onClosed(): Promise<void>;
+}
+
+/** Serves a connection whose row was inserted. */
+function serveConnection(
+  deps: ExecutionDeps,
+  { connection, row, send, end, knowsSidecar }: NewConnection,
+  hub: HubOfConnection,
+): HubConnection {
+  let greetedAsPublic: Promise<void> | null = null;
+  const greetAsPublic = () => {
+    clearTimeout(helloWait);
+    greetedAsPublic ??= greetPublicWorker(deps, connection, knowsSidecar).then(hub.queueChanged);
+    return greetedAsPublic;
+  };
+  // Runyard's worker sends its hello at once; the public worker sends nothing until it has work.
+  const helloWait = setTimeout(() => {
+    greetAsPublic().catch((error: unknown) => {
+      deps.log.error({ err: error, worker: row.workerId }, 'greeting a worker without a hello failed');
+      end();
+    });
+  }, helloWaitMs);
+
+  /**
+   * Applies a message. `freed`: the connection may take more work; `row_lost`: the row of the connection was deleted, so the worker has
+   * to connect again.
+   */
+  const handle = async (message: WorkerMessage): Promise<'applied' | 'freed' | 'row_lost'> => {
+    try {
+      return (await handleWorkerMessage(deps, connection, message)) ? 'freed' : 'applied';
+    } catch (error) {
+      const isHere = hub.isOpen() && !isOfWorker(message);
+      if (!(error instanceof ConnectionEnded) || !isHere) throw error;
+      // Another process has deleted the row. Insert the row again and apply the message, because the public worker does not repeat its
+      // messages.
+      await insertWorkerConnection(deps.db, row);
+      await handleWorkerMessage(deps, connection, message);
+      return 'row_lost';
+    }
+  };
+  const acknowledge = (message: WorkerMessage) => {
+    if (!isNumbered(message)) return;
+    send({ type: 'messages_applied', data: { seq: message.seq } });
+  };
+  return {
+    message: async (message) => {
+      clearTimeout(helloWait);
+      // Greet a public worker before its first message, because the message may be about an execution of an earlier, lost connection.
+      if (!isOfWorker(message) && !connection.ready) await greetAsPublic();
+      else await greetedAsPublic;
+      // Begin the pause before the execution is queued again. The notice about the queue may arrive before the answer of the statement
+      // that queues it, and this connection would then get the execution again.
+      if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;
+      const handled = await handle(message).catch((error: unknown) => {
+        // PostgreSQL would reject this message each time. Acknowledge it, so that the worker does not send it again. When the worker
+        // sends its next hello, the service compares this hello with the database.
+        if (isDataError(error)) acknowledge(message);
+        throw error;
+      });
+      acknowledge(message);
+      if (handled === 'row_lost') end();
+      if (message.type === 'worker_hello') hub.sendOrders();
+      if (handled === 'applied') return;
+      // After a hello, the worker may accept runs that it did not accept before.
+      if (isOfWorker(message)) hub.queueChanged();
+      else hub.slotFreed();
+    },
+    alive: () => {
+      const now = performance.now();
+      if (now - connection.lastRenewedAt < (deps.timing.leaseSeconds * 1000) / 6) return;
+      connection.lastRenewedAt = now;
+      renewLeases(deps.db, connection.id, deps.timing).then(
+        (isKnown) => {
+          if (isKnown || !hub.isOpen()) return;
+          deps.log.warn(
+            { worker: row.workerId },
+            'another process counted this service process as dead; the worker connects again',
+          );
+          end();
+        },
+        (error: unknown) => deps.log.warn({ err: error }, 'renewing leases failed'),
+      );
+    },
+    closed: async () => {
+      clearTimeout(helloWait);
+      await hub.onClosed();
+    },
+  };
+}
+
 /** Opens the hub. The hub assigns work when it gets notices. The caller also calls `dispatch` at a slow interval. */
 export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
   const connections = new Map<string, OpenConnection>();
@@ -120,85 +224,19 @@ export function openHub(deps: ExecutionDeps, options: HubOptions): Hub {
       });
       connections.set(connection.id, connection);
 
-      let greetedAsPublic: Promise<void> | null = null;
-      const greetAsPublic = () => {
-        clearTimeout(helloWait);
-        greetedAsPublic ??= greetPublicWorker(deps, connection, options.sidecarImage !== undefined).then(queueChanged);
-        return greetedAsPublic;
-      };
-      // Runyard's worker sends its hello at once; the public worker sends nothing until it has work.
-      const helloWait = setTimeout(() => {
-        greetAsPublic().catch((error: unknown) => {
-          deps.log.error({ err: error, worker: workerId }, 'greeting a worker without a hello failed');
-          end();
-        });
-      }, helloWaitMs);
-
-      /**
-       * Applies a message. `freed`: the connection may take more work; `row_lost`: the row of the connection was deleted, so the worker has
-       * to connect again.
-       */
-      const handle = async (message: WorkerMessage): Promise<'applied' | 'freed' | 'row_lost'> => {
-        try {
-          return (await handleWorkerMessage(deps, connection, message)) ? 'freed' : 'applied';
-        } catch (error) {
-          const isHere = connections.has(connection.id) && !isOfWorker(message);
-          if (!(error instanceof ConnectionEnded) || !isHere) throw error;
-          // Another process has deleted the row. Insert the row again and apply the message, because the public worker does not repeat its
-          // messages.
-          await insertWorkerConnection(deps.db, row);
-          await handleWorkerMessage(deps, connection, message);
-          return 'row_lost';
-        }
-      };
-      const acknowledge = (message: WorkerMessage) => {
-        if (!isNumbered(message)) return;
-        send({ type: 'messages_applied', data: { seq: message.seq } });
-      };
-      return {
-        message: async (message) => {
-          clearTimeout(helloWait);
-          // Greet a public worker before its first message, because the message may be about an execution of an earlier, lost connection.
-          if (!isOfWorker(message) && !connection.ready) await greetAsPublic();
-          else await greetedAsPublic;
-          // Begin the pause before the execution is queued again. The notice about the queue may arrive before the answer of the statement
-          // that queues it, and this connection would then get the execution again.
-          if (message.type === 'task_rejected') connection.pausedUntil = performance.now() + rejectionPauseMs;
-          const handled = await handle(message).catch((error: unknown) => {
-            // PostgreSQL would reject this message each time. Acknowledge it, so that the worker does not send it again. When the worker
-            // sends its next hello, the service compares this hello with the database.
-            if (isDataError(error)) acknowledge(message);
-            throw error;
-          });
-          acknowledge(message);
-          if (handled === 'row_lost') end();
-          if (message.type === 'worker_hello') orders.sendSoon();
-          if (handled === 'applied') return;
-          // After a hello, the worker may accept runs that it did not accept before.
-          if (isOfWorker(message)) queueChanged();
-          else slotFreed();
+      return serveConnection(
+        deps,
+        { connection, row, send, end, knowsSidecar: options.sidecarImage !== undefined },
+        {
+          isOpen: () => connections.has(connection.id),
+          queueChanged,
+          slotFreed,
+          sendOrders: orders.sendSoon,
+          onClosed: async () => {
+            if (!closing) await lose(connection);
+          },
         },
-        alive: () => {
-          const now = performance.now();
-          if (now - connection.lastRenewedAt < (deps.timing.leaseSeconds * 1000) / 6) return;
-          connection.lastRenewedAt = now;
-          renewLeases(deps.db, connection.id, deps.timing).then(
-            (isKnown) => {
-              if (isKnown || !connections.has(connection.id)) return;
-              deps.log.warn(
-                { worker: workerId },
-                'another process counted this service process as dead; the worker connects again',
-              );
-              end();
-            },
-            (error: unknown) => deps.log.warn({ err: error }, 'renewing leases failed'),
-          );
-        },
-        closed: async () => {
-          clearTimeout(helloWait);
-          if (!closing) await lose(connection);
-        },
-      };
+      );
     },
     close: async () => {
       closing = true;

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../test/executions.ts';
 import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';
 import { openHub } from './hub.ts';
 
-let t: TestExecutions;
-beforeAll(async () => {
-  t = await openTestExecutions({ limit: 5 });
-});
-afterAll(() => t.close());
+const t = closeAtEnd(await openTestExecutions({ limit: 5 }));
 
 test("a run with an image goes to the worker that runs images, and shows a limited number of the worker's reports about the image, and the failure", async () => {
   const hub = openHub(t.deps, { serviceInstanceId: '01a1fdad-b3cf-7c20-a9f8-51440e63fad8' });

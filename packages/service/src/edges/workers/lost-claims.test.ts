@@ -2,7 +2,8 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { type ServiceMessage, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';
 import { openTestService } from '../../../test/service.ts';
 import { reconcile } from '../../runs/executions/reconcile/reconcile.ts';
@@ -10,7 +11,7 @@ import { type HubConnection, openHub } from './hub.ts';
 
 const service = await openTestService();
 const { db, executionDeps } = service.deps;
-const hub = openHub(executionDeps, { serviceInstanceId: randomUUIDv7() });
+const hub = closeAtEnd(openHub(executionDeps, { serviceInstanceId: randomUUIDv7() }));
 const sent: ServiceMessage[] = [];
 let connect: () => Promise<HubConnection>;
 let worker: HubConnection;
@@ -25,7 +26,6 @@ beforeAll(async () => {
   // A worker whose first message is not a hello counts as a public worker.
   await say('task_failed', 'no run');
 });
-afterAll(() => hub.close());
 
 const say = (type: string, task_id: string, more = {}) =>
   worker.message(WorkerMessage.parse({ type, data: { task_id, worker_id: 'box', message: 'text', ...more } }));

@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { afterEach, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import { insertWorkerKey } from '../../../test/key.ts';
 import { beatServiceInstance } from '../../runs/executions/lease/heartbeat.ts';
@@ -14,15 +15,10 @@ let keyId: string;
 
 beforeEach(async () => {
   // Leases so short that each ping or message renews them.
-  t = await openTestExecutions({ timing: { leaseSeconds: 0.001 } });
+  t = closeAtEnd(await openTestExecutions({ timing: { leaseSeconds: 0.001 } }));
   await beatServiceInstance(t.deps, slow);
   keyId = await insertWorkerKey(t.deps.db, t.teamId);
-  hub = openHub(t.deps, { serviceInstanceId: slow });
-});
-
-afterEach(async () => {
-  await hub.close();
-  await t.close();
+  hub = closeAtEnd(openHub(t.deps, { serviceInstanceId: slow }));
 });
 
 const connections = async () =>

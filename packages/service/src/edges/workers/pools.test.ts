@@ -2,9 +2,10 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { maxPoolConnectors, maxWorkerPools } from '@runyard/contract/limits';
 import { ListWorkerPoolsResponse } from '@runyard/contract/workers/worker-pools';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
-import { newPerson, type Person, teamUidOf } from '../../../test/people.ts';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
+import { newPerson, teamUidOf } from '../../../test/people.ts';
 import {
   acceptedWorker,
   firstAssignment,
@@ -12,25 +13,17 @@ import {
   rawHello,
   receivedOf,
   startTestProcess,
-  type TestProcess,
 } from '../../../test/process.ts';
 import { openTestService } from '../../../test/service.ts';
 import { workerSocketPath } from './socket.ts';
 
 const service = await openTestService();
-let process: TestProcess;
-let owner: Person;
-let other: Person;
-let agentKey: string;
-beforeAll(async () => {
-  // During the tests, the process reads keys only when a notice announces a change.
-  process = await startTestProcess(service.deps, 3_600_000);
-  const team = await teamUidOf(service);
-  owner = await newPerson(service, team, 'member');
-  other = await newPerson(service, team, 'member');
-  agentKey = await service.newKey({ kind: 'agent' });
-});
-afterAll(() => process.close());
+// During the tests, the process reads keys only when a notice announces a change.
+const process = closeAtEnd(await startTestProcess(service.deps, 3_600_000));
+const team = await teamUidOf(service);
+const owner = await newPerson(service, team, 'member');
+const other = await newPerson(service, team, 'member');
+const agentKey = await service.newKey({ kind: 'agent' });
 
 const newName = () => `pool-${randomUUIDv7()}`;
 
@@ -64,8 +57,7 @@ const allow = (name: string, uid: string, key: string, method = 'PUT') =>
 const keyUidOf = async (key: string) =>
   (await service.deps.db.query<{ id: string }>('SELECT id FROM api_keys WHERE last_four = $1', [key.slice(-4)]))[0]
     ?.id ?? '';
-const stateOf = async (runId: string) =>
-  (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
+const stateOf = async (runId: string) => (await service.ok<{ state: string }>('GET', `/agent/runs/${runId}`)).state;
 
 describe('a pool that belongs to a person', () => {
   test('refuses an agent key, which also gets no runs of the pool', async () => {

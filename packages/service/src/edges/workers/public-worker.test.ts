@@ -3,7 +3,8 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { type ServiceMessage, WorkerMessage } from '@runyard/contract/workers/worker-protocol';
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { insertWorkerKey, insertWorkerPool } from '../../../test/key.ts';
 import { openTestService } from '../../../test/service.ts';
 import { renewLeases } from '../../runs/executions/lease/connection-rows.ts';
@@ -12,7 +13,7 @@ import { type HubConnection, openHub } from './hub.ts';
 
 const service = await openTestService();
 const { db, executionDeps } = service.deps;
-const hub = openHub(executionDeps, { serviceInstanceId: randomUUIDv7() });
+const hub = closeAtEnd(openHub(executionDeps, { serviceInstanceId: randomUUIDv7() }));
 const sent: ServiceMessage[] = [];
 let connect: () => Promise<HubConnection>;
 let worker: HubConnection;
@@ -35,7 +36,6 @@ beforeAll(async () => {
   await say('task_failed', 'no run');
 });
 beforeEach(() => void sent.splice(0));
-afterAll(() => hub.close());
 
 const assignmentsOf = (runId: string) =>
   sent.flatMap(({ type, data }) => (type === 'task_assignment' && data.task_id === runId ? [data] : []));

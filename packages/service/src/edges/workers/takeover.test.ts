@@ -1,5 +1,6 @@
 /** Tests attacks in which a worker tries to act on executions of other workers. */
-import { afterAll, beforeAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { joinWorkerPool } from '../../../test/key.ts';
 import {
   acceptedWorker,
@@ -9,22 +10,17 @@ import {
   rawHello,
   receivedOf,
   startTestProcess,
-  type TestProcess,
 } from '../../../test/process.ts';
 import { openTestService } from '../../../test/service.ts';
 
 const service = await openTestService();
-let process: TestProcess;
 const open: RawWorker[] = [];
 
-beforeAll(async () => {
-  process = await startTestProcess(service.deps);
-});
+const process = closeAtEnd(await startTestProcess(service.deps));
 beforeEach(async () => {
   for (const worker of open.splice(0)) worker.close();
   await service.deps.db.query("UPDATE executions SET phase = 'ended' WHERE phase <> 'ended'");
 });
-afterAll(() => process.close());
 
 /** Connects a worker to a pool that accepts the key. */
 async function connect(key: string, name: string): Promise<RawWorker> {
@@ -34,8 +30,7 @@ async function connect(key: string, name: string): Promise<RawWorker> {
   return worker;
 }
 
-const stateOf = async (runId: string) =>
-  (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
+const stateOf = async (runId: string) => (await service.ok<{ state: string }>('GET', `/agent/runs/${runId}`)).state;
 const connectionsOf = (name: string) =>
   service.deps.db.query('SELECT FROM worker_connections WHERE worker_id = $1', [name]);
 

@@ -1,20 +1,11 @@
 /** Tests texts in the messages of workers. These texts may come from the output of any program. */
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import {
-  acceptedWorker,
-  firstAssignment,
-  rawHello,
-  startTestProcess,
-  type TestProcess,
-} from '../../../test/process.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
+import { acceptedWorker, firstAssignment, rawHello, startTestProcess } from '../../../test/process.ts';
 import { openTestService } from '../../../test/service.ts';
 
 const service = await openTestService();
-let process: TestProcess;
-beforeAll(async () => {
-  process = await startTestProcess(service.deps);
-});
-afterAll(() => process.close());
+const process = closeAtEnd(await startTestProcess(service.deps));
 
 test('a run ends with the message of its worker when the message contains NUL and half a surrogate pair', async () => {
   const worker = await acceptedWorker(process.baseUrl, service.key, 'box');

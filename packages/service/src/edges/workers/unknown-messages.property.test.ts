@@ -1,15 +1,12 @@
 /** Tests that workers which are newer than the service keep their connection. */
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { acceptedWorker, firstAssignment, startTestProcess, type TestProcess } from '../../../test/process.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
+import { acceptedWorker, firstAssignment, startTestProcess } from '../../../test/process.ts';
 import { openTestService } from '../../../test/service.ts';
 
 const service = await openTestService();
-let process: TestProcess;
-beforeAll(async () => {
-  process = await startTestProcess(service.deps);
-});
-afterAll(() => process.close());
+const process = closeAtEnd(await startTestProcess(service.deps));
 
 const reports = ['task_claimed', 'task_completed', 'task_failed', 'execution_closed'];
 const known = [...reports, 'task_rejected', 'worker_status'];

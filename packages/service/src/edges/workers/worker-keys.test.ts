@@ -3,7 +3,8 @@
  * key.
  */
 import type { CreateKeyResponse } from '@runyard/contract/team/keys';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { joinWorkerPool } from '../../../test/key.ts';
 import {
   acceptedWorker,
@@ -11,23 +12,15 @@ import {
   firstAssignment,
   rawHello,
   startTestProcess,
-  type TestProcess,
 } from '../../../test/process.ts';
 import { openTestService } from '../../../test/service.ts';
 
 const service = await openTestService();
-let process: TestProcess;
-beforeAll(async () => {
-  process = await startTestProcess(service.deps);
-});
-afterAll(() => process.close());
+const process = closeAtEnd(await startTestProcess(service.deps));
 
 const ofWorker = { name: 'Rack 4', kind: 'worker' };
-const make = async (): Promise<CreateKeyResponse> => {
-  const made = await service.request<CreateKeyResponse>('POST', '/keys', { body: ofWorker });
-  expect(made.status, made.text).toBe(201);
-  return made.body;
-};
+const make = async (): Promise<CreateKeyResponse> =>
+  await service.ok<CreateKeyResponse>('POST', '/keys', { body: ofWorker });
 
 test('an owner or administrator without the key of the operator cannot create a worker key', async () => {
   for (const role of ['owner', 'admin'] as const) {

@@ -1,9 +1,9 @@
-import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { startFakeCollector } from '../../../../../test/fakes/collector.ts';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { openLogs } from './open-logs.ts';
 
-const collector = await startFakeCollector();
-afterAll(() => collector.close());
+const collector = closeAtEnd(await startFakeCollector());
 afterEach(() => vi.unstubAllEnvs());
 
 const warn = vi.fn();

@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, afterEach, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { startFakeCollector } from '../../../../../test/fakes/collector.ts';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { loadedBy } from '../../../../../test/support/loaded-modules.ts';
 import { createTestDatabase } from '../../../test/database.ts';
 import { readSeries } from '../../../test/metrics.ts';
@@ -9,8 +10,7 @@ import { type MetricsOptions, openMetrics } from './open-metrics.ts';
 import { measureProcess } from './process-gauges.ts';
 import { count, observe } from './record.ts';
 
-const collector = await startFakeCollector();
-afterAll(() => collector.close());
+const collector = closeAtEnd(await startFakeCollector());
 afterEach(() => vi.unstubAllEnvs());
 
 const warnings: unknown[] = [];

@@ -1,19 +1,15 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../test/database.ts';
 import { lockInstallation, separateCopy } from '../installation/installation.ts';
 import type { Database } from '../store/database/database.ts';
 import { checkSignedUrl, signUrl } from './signed-urls.ts';
 import { openSigner } from './signer.ts';
 import { makeVault, type Vault } from './vault.ts';
 
-let own: TestDatabase;
-let db: Database;
-beforeAll(async () => {
-  own = await createTestDatabase();
-  db = own.db;
-});
-afterAll(() => own.drop());
+const own = closeAtEnd(await createTestDatabase());
+const db: Database = own.db;
 
 const week = 7 * 24 * 60 * 60 * 1000;
 const [oldKey, newKey] = [randomBytes(32), randomBytes(32)];

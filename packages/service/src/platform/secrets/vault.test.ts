@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readFile, stat, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { makeVault, openVault } from './vault.ts';
 
 let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-vault-'));
+beforeEach(() => {
+  folder = newFolder();
 });
-afterEach(() => rm(folder, { recursive: true, force: true }));
 
 test('a vault decrypts a text only with the key and for the purpose with which the text was encrypted', () => {
   const vault = makeVault(randomBytes(32));

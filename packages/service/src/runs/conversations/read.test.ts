@@ -1,20 +1,17 @@
 import { randomUUIDv7 } from 'node:crypto';
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { ConversationResponse, Step } from '@runyard/contract/runs/conversations';
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../test/database.ts';
+import { describe, expect, it } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../test/database.ts';
 import { readConversation } from '../../../test/read.ts';
 import { conversationText } from './as-text.ts';
 import { readParts } from './read.ts';
 import { startReplay } from './replay.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  // The functions under test read only the events, so the test stores no runs.
-  await database.db.query('ALTER TABLE conversation_events DROP CONSTRAINT IF EXISTS conversation_events_run_id_fkey');
-});
-afterAll(() => database.drop());
+const database = closeAtEnd(await createTestDatabase());
+// The functions under test read only the events, so the test stores no runs.
+await database.db.query('ALTER TABLE conversation_events DROP CONSTRAINT IF EXISTS conversation_events_run_id_fkey');
 
 type Body = AgentEventBody & { readonly execution?: number };
 

@@ -36,28 +36,14 @@ const interrupted = 'interrupted: the run ended before this action did';
 /** Is called at the beginning of each message, with the message and its first event. */
 type OnBegin = (message: Message, event: AgentEvent) => void;
 
-/** Starts a replay of the conversation with the given id. */
-export function startReplay(conversationId: string, onBegin: OnBegin = () => undefined): Replay {
-  const steps: Step[] = [];
-  const stepsById = new Map<string, Step>();
-  const messagesById = new Map<string, { message: Message; text: Extract<ContentBlock, { type: 'text' }> }>();
+/** An event of a step. */
+type StepEvent = AgentEvent & { readonly step_id: string };
+/** Adds messages to the step of an event. */
+type Say = (event: StepEvent, ...messages: Message[]) => void;
+
+/** Replays the actions of a conversation. */
+function replayActions(say: Say) {
   const open = new Map<string, OpenAction>();
-  /** For each request to a person: the data of its event block. The decision is added to this data later. */
-  const requests = new Map<string, Record<string, unknown>>();
-
-  const stepOf = (id: string, startedAt: string): Step => {
-    const openStep = stepsById.get(id);
-    if (openStep) return openStep;
-    const step: Step = { id, started_at: startedAt, messages: [], steps: [] };
-    stepsById.set(id, step);
-    steps.push(step);
-    return step;
-  };
-
-  const say = (event: AgentEvent & { readonly step_id: string }, ...messages: Message[]) => {
-    stepOf(event.step_id, event.occurred_at).messages.push(...messages);
-    for (const message of messages) onBegin(message, event);
-  };
 
   const settle = (action: OpenAction, state: ActionState, output: ActionOutput) => {
     action.result.state = state;
@@ -104,6 +90,75 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
     if (event.state !== 'running') open.delete(event.action_id);
   };
 
+  return {
+    begin,
+    finish,
+    append: (actionId: string, text: string) => open.get(actionId)?.output.append(text),
+    isOpen: (actionId: string) => open.has(actionId),
+    /** Ends the open actions, except `others`. */
+    endRun: (others: ReadonlySet<string> | undefined) => {
+      for (const [id, action] of open) {
+        if (others?.has(id)) continue;
+        const output = action.output.read();
+        settle(action, 'failed', { text: output === '' ? interrupted : `${output}\n${interrupted}` });
+        open.delete(id);
+      }
+    },
+    /** Writes the present outputs of the open actions into their messages. */
+    showOutputs: () => {
+      for (const action of open.values()) action.result.output = { text: action.output.read() };
+    },
+  };
+}
+
+/** Replays the requests to a person. `addEvent` adds an event block to the step of an event. */
+function replayRequests(addEvent: (event: StepEvent, name: string, data: Record<string, unknown>) => void) {
+  /** For each request: the data of its event block. The decision is added to this data later. */
+  const requests = new Map<string, Record<string, unknown>>();
+  return {
+    ask: (event: Extract<AgentEvent, { type: 'blocked' }>) => {
+      const { request_id, kind, title, options, action } = event.request;
+      const shown = { ...(options ? { options } : {}), ...(action?.id ? { action_id: action.id } : {}) };
+      const data = { request: { request_id, title, ...shown } };
+      requests.set(request_id, data);
+      addEvent(event, kind, data);
+    },
+    decide: (event: Extract<AgentEvent, { type: 'decided' }>) => {
+      const { request_id, kind, title, action_id, decision, by, answered_by, follow_up_id, message } = event;
+      const request = requests.get(request_id);
+      const data = request ?? { request: { request_id, title, ...(action_id ? { action_id } : {}) } };
+      Object.assign(
+        data,
+        { decision, by },
+        answered_by ? { answered_by } : {},
+        follow_up_id ? { follow_up_id } : {},
+        message ? { message } : {},
+      );
+      if (!request) addEvent(event, kind, data);
+    },
+  };
+}
+
+/** Starts a replay of the conversation with the given id. */
+export function startReplay(conversationId: string, onBegin: OnBegin = () => undefined): Replay {
+  const steps: Step[] = [];
+  const stepsById = new Map<string, Step>();
+  const messagesById = new Map<string, { message: Message; text: Extract<ContentBlock, { type: 'text' }> }>();
+
+  const stepOf = (id: string, startedAt: string): Step => {
+    const openStep = stepsById.get(id);
+    if (openStep) return openStep;
+    const step: Step = { id, started_at: startedAt, messages: [], steps: [] };
+    stepsById.set(id, step);
+    steps.push(step);
+    return step;
+  };
+
+  const say: Say = (event, ...messages) => {
+    stepOf(event.step_id, event.occurred_at).messages.push(...messages);
+    for (const message of messages) onBegin(message, event);
+  };
+
   const addText = (event: Extract<AgentEvent, { type: 'text' }>) => {
     const begun = messagesById.get(event.message_id);
     if (begun) {
@@ -121,23 +176,12 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
     say(event, message);
   };
 
-  const addEvent = (event: AgentEvent & { readonly step_id: string }, name: string, data: Record<string, unknown>) => {
+  const addEvent = (event: StepEvent, name: string, data: Record<string, unknown>) => {
     say(event, { role: 'assistant', content: [{ type: 'event', name, data }], timestamp: event.occurred_at });
   };
 
-  const decide = (event: Extract<AgentEvent, { type: 'decided' }>) => {
-    const { request_id, kind, title, action_id, decision, by, answered_by, follow_up_id, message } = event;
-    const request = requests.get(request_id);
-    const data = request ?? { request: { request_id, title, ...(action_id ? { action_id } : {}) } };
-    Object.assign(
-      data,
-      { decision, by },
-      answered_by ? { answered_by } : {},
-      follow_up_id ? { follow_up_id } : {},
-      message ? { message } : {},
-    );
-    if (!request) addEvent(event, kind, data);
-  };
+  const actions = replayActions(say);
+  const requests = replayRequests(addEvent);
 
   return {
     apply: (event) => {
@@ -164,32 +208,22 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
           addText(event);
           break;
         case 'action':
-          begin(event);
+          actions.begin(event);
           break;
         case 'action_output':
-          open.get(event.action_id)?.output.append(event.text);
+          actions.append(event.action_id, event.text);
           break;
         case 'action_result':
-          finish(event);
+          actions.finish(event);
           break;
         case 'notice':
           addEvent(event, event.name, asObject(event.data));
           break;
-        case 'blocked': {
-          const { request_id, kind, title, options, action } = event.request;
-          const requested = {
-            request_id,
-            title,
-            ...(options ? { options } : {}),
-            ...(action?.id ? { action_id: action.id } : {}),
-          };
-          const data = { request: requested };
-          requests.set(request_id, data);
-          addEvent(event, kind, data);
+        case 'blocked':
+          requests.ask(event);
           break;
-        }
         case 'decided':
-          decide(event);
+          requests.decide(event);
           break;
         // The conversation does not show these events: setup steps and checks belong to the timeline, and transcripts have separate routes.
         case 'agent_started':
@@ -203,17 +237,12 @@ export function startReplay(conversationId: string, onBegin: OnBegin = () => und
       }
     },
     endRun: (others) => {
-      for (const [id, action] of open) {
-        if (others?.has(id)) continue;
-        const output = action.output.read();
-        settle(action, 'failed', { text: output === '' ? interrupted : `${output}\n${interrupted}` });
-        open.delete(id);
-      }
+      actions.endRun(others);
       messagesById.clear();
     },
-    isOpen: (actionId) => open.has(actionId),
+    isOpen: actions.isOpen,
     read: () => {
-      for (const action of open.values()) action.result.output = { text: action.output.read() };
+      actions.showOutputs();
       return { conversation_id: conversationId, steps };
     },
   };

@@ -1,26 +1,14 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import pino from 'pino';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../test/executions.ts';
 import type { BlobStore } from '../../platform/store/blobs/blobs.ts';
 import { openFolderBlobs } from '../../platform/store/blobs/folder-blobs.ts';
 import { makeTranscriptComposer } from './compose-transcripts.ts';
 
-let executions: TestExecutions;
-let folder: string;
-let blobs: BlobStore;
-
-beforeAll(async () => {
-  executions = await openTestExecutions();
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-transcripts-'));
-  blobs = await openFolderBlobs(folder);
-});
-afterAll(async () => {
-  await executions.close();
-  await rm(folder, { recursive: true });
-});
+const executions = closeAtEnd(await openTestExecutions());
+const folder = newFolder();
+const blobs = await openFolderBlobs(folder);
 
 /** Adds ended executions. Each transcript has one row with the line `{}`, and a recorded size of `bytes` bytes. */
 async function addEnded(count: number, bytes: number): Promise<void> {

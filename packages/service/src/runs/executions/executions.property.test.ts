@@ -1,15 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, test } from 'vitest';
+import { test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { checkInvariants, letTimePass } from '../../../test/execution-invariants.ts';
 import { operation, perform, type World } from '../../../test/execution-operations.ts';
-import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
+import { openTestExecutions } from '../../../test/executions.ts';
 
 const limit = 3;
-let t: TestExecutions;
-beforeAll(async () => {
-  t = await openTestExecutions({ limit });
-});
-afterAll(() => t.close());
+const t = closeAtEnd(await openTestExecutions({ limit }));
 
 test('after operations in random order, no run is in an illegal state, stuck, executed twice or without an end event', async () => {
   const runs = Number(process.env.PROPERTY_RUNS ?? 40);

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { acceptFollowup } from '../runs/follow-ups/accept.ts';
@@ -9,9 +10,8 @@ import { start } from './transitions/transitions.ts';
 
 let t: TestExecutions;
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
 });
-afterEach(() => t.close());
 
 /** Returns notices that never arrive, as if each process ended between its commits and their notices, and counts the statements. */
 async function withoutNotices() {

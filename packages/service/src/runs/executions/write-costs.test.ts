@@ -1,17 +1,14 @@
 /** Counts what the state changes of a run write, so that it does not rise unnoticed (docs/decisions/run-list.md). */
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../test/executions.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../test/executions.ts';
 import { applyAgentEvents } from '../harness-support/events/apply-agent-events.ts';
 import { endSandbox } from './reconcile/sandbox-end.ts';
 import { authenticateRunToken } from './run-tokens/sessions.ts';
 import { claim, start, succeed } from './transitions/transitions.ts';
 
-let t: TestExecutions;
-beforeAll(async () => {
-  t = await openTestExecutions();
-});
-afterAll(() => t.close());
+const t = closeAtEnd(await openTestExecutions());
 
 const tables = ['runs', 'run_requests', 'executions', 'run_events'];
 
@@ -93,24 +90,4 @@ test('the state changes of a run write at most 9 KB of log and 40 index entries'
   });
   expect(all.bytes / runs, JSON.stringify(all.byRelation)).toBeLessThan(9 * 1024);
   expect(all.entries / runs, JSON.stringify(all.byRelation)).toBeLessThanOrEqual(40);
-});
-
-test('creates on a new installation read no table whole, even before PostgreSQL has statistics', async ({ skip }) => {
-  const { db } = t.deps;
-  const [server] = await db.query<{ version: number }>("SELECT current_setting('server_version_num')::int AS version");
-  if (server === undefined || server.version < 180_000)
-    skip('older servers cannot forget the statistics of an empty table');
-  const read = async () => {
-    await db.query('SELECT pg_stat_force_next_flush()');
-    await db.query('SELECT pg_stat_clear_snapshot()');
-    const [row] = await db.query<{ rows: number }>(
-      'SELECT sum(seq_tup_read)::int AS rows FROM pg_stat_user_tables WHERE relname = ANY ($1)',
-      [tables],
-    );
-    return row?.rows ?? Number.NaN;
-  };
-  await Promise.all(Array.from({ length: 20 }, () => t.newRun({})));
-  const before = await read();
-  await Promise.all(Array.from({ length: 200 }, () => t.newRun({})));
-  expect((await read()) - before).toBeLessThan(100);
 });

@@ -1,9 +1,9 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { faultOfOutputSchema } from './check-output-schema.ts';
 import { openSchemaThread } from './schema-thread.ts';
 
-const thread = openSchemaThread(500);
-afterAll(() => thread.close());
+const thread = closeAtEnd(openSchemaThread(500));
 
 const check = (schema: unknown, value?: unknown) =>
   thread.check('team', {

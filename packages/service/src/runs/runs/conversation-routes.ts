@@ -49,9 +49,8 @@ interface ConversationRouteDeps {
   filesUrl(): string;
 }
 
-/** Routes that read the conversation and the transcript of a run or of a conversation. */
-export function conversationRoutes(deps: ConversationRouteDeps): readonly ServedRoute[] {
-  const { db, conversationReads: reads } = deps;
+/** Returns the functions that answer with a conversation, or with the reason why there is none. */
+function conversationAnswers({ db, conversationReads: reads }: ConversationRouteDeps) {
   const conversationRuns = async (teamId: string, id: string) =>
     isUuid(id) ? await readConversationRuns(db, teamId, id) : [];
 
@@ -94,6 +93,13 @@ export function conversationRoutes(deps: ConversationRouteDeps): readonly Served
     return json && Readable.from(atPace(json, cut), { objectMode: false, highWaterMark: 64 * 1024 });
   };
 
+  return { conversationRuns, refuseUnsaid, refuseUnread, answer };
+}
+
+/** Routes that read the conversation and the transcript of a run or of a conversation. */
+export function conversationRoutes(deps: ConversationRouteDeps): readonly ServedRoute[] {
+  const { db, conversationReads: reads } = deps;
+  const { conversationRuns, refuseUnsaid, refuseUnread, answer } = conversationAnswers(deps);
   const cursorOf = (runId: string) => listIdentity(['messages', runId]);
   /** Returns the end of the page to which a cursor points; undefined if the cursor is not valid for this run. */
   const readEnd = (runId: string, cursor: string): PageEnd | undefined => {

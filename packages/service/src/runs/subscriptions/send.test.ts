@@ -1,17 +1,14 @@
 import type { LookupAddress } from 'node:dns';
 import { makeAddressRules } from '@runyard/system/address-rules';
 import { makeNameResolver, systemNames } from '@runyard/system/names/resolver';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { startFakeNameServer } from '../../../../../test/fakes/name-server.ts';
-import { type FakeWebhookReceiver, startFakeWebhookReceiver } from '../../../../../test/fakes/webhook-receiver.ts';
+import { startFakeWebhookReceiver } from '../../../../../test/fakes/webhook-receiver.ts';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import type { Resolve } from '../../platform/check-address.ts';
 import { type SendOptions, send } from './send.ts';
 
-let receiver: FakeWebhookReceiver;
-beforeAll(async () => {
-  receiver = await startFakeWebhookReceiver();
-});
-afterAll(() => receiver.close());
+const receiver = closeAtEnd(await startFakeWebhookReceiver());
 beforeEach(() => receiver.behave({ status: 204 }));
 
 const loopback = makeAddressRules(['127.0.0.0/8']);

@@ -1,10 +1,10 @@
-import { afterAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startFakeGitHost } from '../../../../../test/fakes/git-host.ts';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { askRepositories } from './ask-repositories.ts';
 import { codeHostUrl } from './url.ts';
 
-const host = await startFakeGitHost();
-afterAll(() => host.close());
+const host = closeAtEnd(await startFakeGitHost());
 const site = { owner: 'acme', repo: 'site' };
 const onMain = await host.commit('acme', 'site', { a: '1' });
 const onBranch = await host.replace('acme', 'site', { branch: 'release/1', files: { a: '2' } });

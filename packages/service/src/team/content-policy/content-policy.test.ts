@@ -1,14 +1,13 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterAll, afterEach, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { type ContentPolicy, openContentPolicy } from './content-policy.ts';
 
-const folder = await mkdtemp(path.join(tmpdir(), 'runyard-policy-'));
-afterAll(() => rm(folder, { recursive: true }));
+const folder = newFolder();
 const policies: ContentPolicy[] = [];
 const servers: Server[] = [];
 const lines: string[] = [];

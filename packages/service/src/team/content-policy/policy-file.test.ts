@@ -1,11 +1,10 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { readPolicyFile } from './policy-file.ts';
 
-const folder = await mkdtemp(path.join(tmpdir(), 'runyard-policy-'));
-afterAll(() => rm(folder, { recursive: true }));
+const folder = newFolder();
 
 async function problemsOf(text: string): Promise<string> {
   const file = path.join(folder, 'policy.yaml');

@@ -1,10 +1,10 @@
-import { afterAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../test/support/close-at-end.ts';
 import { createTestDatabase } from '../../../test/database.ts';
 import { beginOutage, claimOutageProbes, endOutage } from './outages.ts';
 import { readModelChoices } from './team-models.ts';
 
-const database = await createTestDatabase();
-afterAll(() => database.drop());
+const database = closeAtEnd(await createTestDatabase());
 const { db } = database;
 beforeEach(() => db.query('DELETE FROM model_outages'));
 

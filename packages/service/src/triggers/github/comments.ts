@@ -64,7 +64,8 @@ const lease = defineStatement({
     UPDATE github_comments c SET leased_until = clock_timestamp() + interval '25 seconds'
     FROM github_comments before
     WHERE c.key = $1 AND before.key = c.key AND (c.leased_until IS NULL OR c.leased_until < clock_timestamp())
-    RETURNING c.key, c.place_id, c.run_id, c.comment_id, before.asked_at, c.text_hash, c.is_deleted, c.url, c.leased_until`,
+    RETURNING c.key, c.place_id, c.run_id, c.comment_id, before.asked_at, c.text_hash, c.is_deleted, c.url, c.head_sha,
+      c.leased_until`,
   row: {
     key: uuid,
     place_id: uuid,
@@ -74,6 +75,7 @@ const lease = defineStatement({
     text_hash: nullable(bytes),
     is_deleted: boolean,
     url: nullable(text()),
+    head_sha: nullable(text()),
     leased_until: timestamp,
   },
 });
@@ -98,7 +100,7 @@ const settle = defineStatement({
   name: 'settle_github_comment',
   text: `
     UPDATE github_comments SET comment_id = coalesce($3::bigint, comment_id), text_hash = coalesce($4, text_hash), request_id = $5,
-      is_deleted = is_deleted OR $6, url = coalesce($7, url), leased_until = NULL
+      is_deleted = is_deleted OR $6, url = coalesce($7, url), head_sha = coalesce($8, head_sha), leased_until = NULL
     WHERE key = $1 AND leased_until = $2 RETURNING key`,
   row: { key: uuid },
 });
@@ -111,15 +113,26 @@ export interface WrittenComment {
   readonly isDeleted?: boolean;
   /** Page of what a tool of a run wrote. */
   readonly url?: string;
+  /** The commit on which GitHub shows a check run. */
+  readonly headSha?: string;
 }
 
 /** Records what GitHub has now, and ends the lease. Returns false if the lease has ended meanwhile. */
 export async function settleComment(
   db: Queryable,
   { key, leased_until }: LeasedComment,
-  { commentId, hash, requestId, isDeleted = false, url }: WrittenComment,
+  { commentId, hash, requestId, isDeleted = false, url, headSha }: WrittenComment,
 ): Promise<boolean> {
-  const values = [key, leased_until, commentId ?? null, hash ?? null, requestId, isDeleted, url ?? null];
+  const values = [
+    key,
+    leased_until,
+    commentId ?? null,
+    hash ?? null,
+    requestId,
+    isDeleted,
+    url ?? null,
+    headSha ?? null,
+  ];
   return (await db.query(settle, values)).length === 1;
 }
 

@@ -21,8 +21,7 @@ beforeEach(async () => {
 });
 
 const newEnvironment = async (key = service.key) =>
-  (await service.request<{ uid: string }>('POST', '/agent/environments', { key, body: { config: { name: 'E' } } })).body
-    .uid;
+  (await service.ok<{ uid: string }>('POST', '/agent/environments', { key, body: { config: { name: 'E' } } })).uid;
 const missing =
   'config.environment_id: there is no such environment, or it belongs to another team. List yours with GET /agent/environments.';
 
@@ -159,7 +158,7 @@ describe('the agent of an automation', () => {
     service.request('PUT', `/factory/${factory.uid}/definition`, { body: files({ foreman, ...agents }) });
   const configOfLast = async (uid: string) => {
     const [fire] = await fires(uid);
-    return (await service.request<RunItem>('GET', `/agent/runs/${fire?.run_id}`)).body.agent_config;
+    return (await service.ok<RunItem>('GET', `/agent/runs/${fire?.run_id}`)).agent_config;
   };
 
   test('defines the configuration of the run, and members of the automation override it; without an agent, the foreman is used', async () => {
@@ -187,7 +186,7 @@ describe('the agent of an automation', () => {
       { path: 'agent', message: expect.stringContaining('has no agent "nobody"') },
     ]);
     expect(await faults({ agent: 'reviewer', overlap: 'cancel_previous' })).toMatchObject([{ path: 'overlap' }]);
-    const { body: other } = await service.request<Factory>('POST', '/factory', { body: { name: 'Other' } });
+    const other = await service.ok<Factory>('POST', '/factory', { body: { name: 'Other' } });
     await service.problem(400, 'POST', `/factory/${other.uid}/automations`, {
       body: { name: 'X', prompt: 'a', triggers: [at()], agent: 'reviewer' },
     });

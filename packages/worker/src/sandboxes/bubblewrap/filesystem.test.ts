@@ -1,14 +1,14 @@
-import { chmod, mkdir, mkdtemp, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { chmod, mkdir, readdir, readFile, rm, stat, symlink, writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { sharedFilesystem, writeEtc } from './filesystem.ts';
 
 let top: string;
 let source: string;
 let usr: string;
 beforeEach(async () => {
-  top = await mkdtemp(path.join(os.tmpdir(), 'runyard-etc-'));
+  top = newFolder();
   source = path.join(top, 'machine');
   usr = path.join(top, 'usr');
   await mkdir(path.join(source, 'ssl/certs'), { recursive: true });
@@ -19,7 +19,6 @@ beforeEach(async () => {
   await writeFile(path.join(source, 'ld.so.cache'), 'binary');
   await symlink('/usr/share/zoneinfo/Etc/UTC', path.join(source, 'localtime'));
 });
-afterEach(() => rm(top, { recursive: true }));
 
 describe('/etc of the sandboxes', () => {
   test('has generated files, copies of some text files, and empty places for parts of /etc of the machine', async () => {

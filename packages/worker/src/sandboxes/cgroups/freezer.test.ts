@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { accessSync, constants, readFileSync } from 'node:fs';
-import { mkdir, mkdtemp, rm, rmdir } from 'node:fs/promises';
-import os from 'node:os';
+import { mkdir, rmdir } from 'node:fs/promises';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { type Freezer, freezerGroups, openFreezer } from './freezer.ts';
 
 const canMakeGroups = (folder: string): boolean => {
@@ -47,7 +47,7 @@ describe.each(roots)('the freezer of cgroups version %i', (version, root) => {
   };
 
   beforeEach(async () => {
-    folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-freezer-'));
+    folder = newFolder();
     await mkdir(group);
     freezer = await openFreezer(version, group);
     agent = spawn('sh', [], { stdio: ['pipe', 'ignore', 'ignore'], detached: true });
@@ -68,7 +68,6 @@ describe.each(roots)('the freezer of cgroups version %i', (version, root) => {
         )
         .toBe('gone');
     await rmdir(group);
-    await rm(folder, { recursive: true });
   });
 
   test('stops the programs of a waiting agent, also programs that start during the wait, and lets them continue later', async () => {

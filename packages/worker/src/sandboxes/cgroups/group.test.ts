@@ -1,14 +1,13 @@
-import { mkdtemp, readFile, rm } from 'node:fs/promises';
-import os from 'node:os';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { openCgroup } from './group.ts';
 
 let root: string;
-beforeEach(async () => {
-  root = await mkdtemp(path.join(os.tmpdir(), 'runyard-cgroup-'));
+beforeEach(() => {
+  root = newFolder();
 });
-afterEach(() => rm(root, { recursive: true }));
 
 const textOf = (file: string) => readFile(path.join(root, 'box', file), 'utf8');
 

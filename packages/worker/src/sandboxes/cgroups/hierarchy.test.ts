@@ -1,14 +1,14 @@
-import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { mkdir, readdir, readFile, writeFile } from 'node:fs/promises';
 import os from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { findCgroups } from './hierarchy.ts';
 
 let root: string;
-beforeEach(async () => {
-  root = await mkdtemp(path.join(os.tmpdir(), 'runyard-cgroup-'));
+beforeEach(() => {
+  root = newFolder();
 });
-afterEach(() => rm(root, { recursive: true }));
 
 const mount = (type: string, point: string, options: string, mountRoot = '/'): string =>
   `30 23 0:26 ${mountRoot} ${path.join(root, point)} rw,relatime shared:4 - ${type} ${type} rw,${options}`;

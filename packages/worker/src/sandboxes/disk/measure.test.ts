@@ -1,17 +1,16 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import os from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../../test/support/close-at-end.ts';
 import { usedInFolders } from './measure.ts';
 
 const megabyte = 1024 * 1024;
 let folder: string;
-beforeEach(async () => {
-  folder = await mkdtemp(path.join(os.tmpdir(), 'runyard-measure-'));
+beforeEach(() => {
+  folder = newFolder();
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const measure = (pids: readonly number[]) => usedInFolders([folder], async () => pids, AbortSignal.timeout(30_000));
 

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../../test/support/close-at-end.ts';
 import { prepareContainer } from './prepare.ts';
 
 let folder = '';
@@ -14,28 +13,30 @@ let kills: string[];
 let removalStatus: number;
 
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-kill-'));
+  folder = newFolder();
   failures = [];
   kills = [];
   removalStatus = 204;
   const ended = Promise.withResolvers<void>();
-  server = createServer(async (request, response) => {
-    const url = new URL(request.url ?? '', 'http://engine');
-    const step = url.pathname.split('/').at(-1);
-    if (step === 'json') {
-      const State = { Status: 'exited', Pid: 0, ExitCode: 137, OOMKilled: false, Error: '' };
-      return void response.end(JSON.stringify({ State }));
-    }
-    if (step === 'kill') {
-      kills.push(url.searchParams.get('signal') ?? '');
-      const status = failures.shift() ?? 204;
-      if (status === 204) ended.resolve();
-      return void response.writeHead(status).end();
-    }
-    if (request.method === 'DELETE') return void response.writeHead(removalStatus).end();
-    if (step === 'wait') await ended.promise;
-    response.writeHead(step === 'create' ? 201 : 200).end('{}');
-  });
+  server = closeAtEnd(
+    createServer(async (request, response) => {
+      const url = new URL(request.url ?? '', 'http://engine');
+      const step = url.pathname.split('/').at(-1);
+      if (step === 'json') {
+        const State = { Status: 'exited', Pid: 0, ExitCode: 137, OOMKilled: false, Error: '' };
+        return void response.end(JSON.stringify({ State }));
+      }
+      if (step === 'kill') {
+        kills.push(url.searchParams.get('signal') ?? '');
+        const status = failures.shift() ?? 204;
+        if (status === 204) ended.resolve();
+        return void response.writeHead(status).end();
+      }
+      if (request.method === 'DELETE') return void response.writeHead(removalStatus).end();
+      if (step === 'wait') await ended.promise;
+      response.writeHead(step === 'create' ? 201 : 200).end('{}');
+    }),
+  );
   server.on('upgrade', (_, socket) => {
     socket.write('HTTP/1.1 101 UPGRADED\r\nConnection: Upgrade\r\nUpgrade: tcp\r\n\r\n');
     socket.on('error', () => {});
@@ -46,8 +47,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   server.closeAllConnections();
-  server.close();
-  await rm(folder, { recursive: true });
 });
 
 const prepare = () =>

@@ -1,14 +1,11 @@
 import { readdir } from 'node:fs/promises';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { fakeAssignment } from '../../../../../test/fakes/worker-service.ts';
-import { startTestWorker, type TestWorker, until } from '../../../test/worker.ts';
+import { startTestWorker, until } from '../../../test/worker.ts';
 import { findProcesses } from '../../state/processes.ts';
 
-let it: TestWorker;
-beforeAll(async () => {
-  it = await startTestWorker({ settings: { RUNYARD_SANDBOX: 'none', RUNYARD_SANDBOX_DISK_MB: '16' } });
-});
+const it = await startTestWorker({ settings: { RUNYARD_SANDBOX: 'none', RUNYARD_SANDBOX_DISK_MB: '16' } });
 afterAll(() => it[Symbol.asyncDispose]());
 
 const assign = (id: string, ...args: string[]): void => it.service.send(fakeAssignment(id, ['--fixture', ...args]));

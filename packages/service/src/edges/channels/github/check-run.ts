@@ -1,5 +1,6 @@
 /**
- * Shows the state of a run as a check run on the head of its pull request. GitHub has one check run for each run, which is edited in place.
+ * Shows the state of a run as a check run on the head of its pull request. GitHub has one check run for each run, which is edited in place
+ * until the run pushes another commit.
  * Its `external_id` is the id of the run, by which a check run whose creation got no answer is found.
  */
 import { hash } from 'node:crypto';
@@ -25,7 +26,7 @@ import { answered, failed, idOf, outcomeOf, type WriterDeps } from './write-comm
 interface CheckTarget {
   readonly app: GithubAppKey;
   readonly place: PlaceRow;
-  /** The head of the pull request that the run works on. */
+  /** The head of the pull request that the run works on or has opened. */
   readonly commit: string;
   readonly page: string;
   readonly runId: string;
@@ -67,6 +68,13 @@ function bodyOf({ run, text }: CheckView, page: string) {
   };
 }
 
+/** Ends the check run on a commit after which the run has pushed another one. */
+const ofOlderCommit = (page: string) => ({
+  status: 'completed',
+  conclusion: 'neutral',
+  output: { title: 'The run has pushed a newer commit', summary: page },
+});
+
 /** A rule of a branch names a check, so the name stays the same in all runs of an automation. */
 const nameOf = ({ agent_config: config }: RunItem): string =>
   config?.name === undefined ? 'Runyard' : `Runyard: ${plainLine(config.name, 60)}`;
@@ -100,19 +108,22 @@ export async function writeCheckRun(
     if (view === null) return await give(answered(204));
     const body = bodyOf(view, page);
     const textHash = hash('sha256', JSON.stringify([body, view.annotations]), 'buffer');
-    if (leased.is_deleted || leased.text_hash?.equals(textHash)) return await give(answered(200));
+    const isMoved = leased.head_sha !== null && leased.head_sha !== commit;
+    if (leased.is_deleted || (!isMoved && leased.text_hash?.equals(textHash))) return await give(answered(200));
     const mayExist = leased.asked_at !== null;
     // Each request adds its annotations, so they are sent only if GitHub has none.
-    const wantsSeen = mayExist && (leased.comment_id === null || view.annotations.length > 0);
+    const wantsSeen = mayExist && (isMoved || leased.comment_id === null || view.annotations.length > 0);
     const seen = wantsSeen ? await findCheckRun(ask, { repository: place.repository, commit, app, runId }) : null;
     if (seen?.kind === 'limited' || seen?.kind === 'unavailable') return await give(outcomeOf(seen));
     const known = seen?.kind === 'ok' ? Object(seen.body) : undefined;
-    const id = leased.comment_id ?? idOf(known);
+    const id = (isMoved ? null : leased.comment_id) ?? idOf(known);
     const isAnnotated = Number(Object(known?.output).annotations_count ?? 0) > 0;
     const annotations = isAnnotated ? [] : view.annotations.slice(0, maxAnnotations);
     const full = mayExist ? null : await limitReached(db, place.id);
     if (full) return await give(failed(`the limit of ${maxPerDay[full]} texts a day of the ${full} is reached`));
     if (!(await markCommentAsked(db, leased))) return failed('the attempt took too long');
+    if (isMoved && leased.comment_id !== null)
+      await ask({ method: 'PATCH', path: `${checks}/${leased.comment_id}`, body: ofOlderCommit(page) });
     const sent = { ...body, output: { ...body.output, annotations } };
     const answer = await ask(
       id === null
@@ -131,7 +142,7 @@ export async function writeCheckRun(
     }
     const made = id ?? idOf(answer.body);
     if (made === null) return await give(failed('GitHub named no check run'));
-    await settleComment(db, leased, { requestId: null, commentId: made, hash: textHash });
+    await settleComment(db, leased, { requestId: null, commentId: made, hash: textHash, headSha: commit });
     return answered(200);
   } catch (error) {
     await releaseComment(db, leased);

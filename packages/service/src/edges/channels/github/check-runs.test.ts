@@ -14,7 +14,11 @@ const ann = await person('ann');
 const closed = github.repository(acme, 'closed', true);
 const deliverer = await openDeliverer();
 await automations.create(
-  [{ provider: 'github', event: 'pull_request_mentioned', filter: { mentioned: [github.app.slug] } }],
+  ['pull_request_mentioned', 'issue_mentioned'].map((event) => ({
+    provider: 'github',
+    event,
+    filter: { mentioned: [github.app.slug] },
+  })),
   { config: { name: 'Review' } },
 );
 const newPull = () => github.issue(closed, ann.account, { head: String(github.newId()).padStart(40, 'a') });
@@ -171,6 +175,50 @@ test('the button Re-run reruns the run of its own check, once, and only for a me
   await service.request('DELETE', `/teams/${test1.teamUid}/members/${gone.uid}`);
   await again(pull, gone.account);
   expect(await count()).toBe((before ?? 0) + 1);
+});
+
+test('a run that opens a pull request has its check run on the newest commit that it has pushed there', async () => {
+  const issue = github.issue(closed, ann.account);
+  await github.comment(issue, ann.account, `@${github.app.slug} fix`);
+  const runId = await lastRun();
+  const { runToken: key } = await service.claimRun(runId);
+  await events(key, began);
+  const deliverNow = async () => {
+    await db.query(
+      `UPDATE event_deliveries SET next_attempt_at = now(), status = 'pending' WHERE leased_until IS NULL`,
+    );
+    await deliverer.deliver();
+  };
+  const all = () => github.checkRuns.filter(({ externalId }) => externalId === runId);
+  const push = (number: number, to: string) =>
+    db.query(
+      `INSERT INTO pushed_branches (run_id, execution_id, repository, result, number, branch, from_id, to_id)
+       SELECT id, current_execution_id, 'acme/closed', 'pushed', $2, 'fix', '', $3 FROM runs WHERE id = $1`,
+      [runId, number, to.repeat(40)],
+    );
+  for (const head of ['1', '2']) github.issue(closed, ann.account, { head: head.repeat(40) });
+  await push(1, '1');
+  await report(key, 'report-artifact', {
+    artifact_type: 'PULL_REQUEST',
+    data: { url: `${github.urls.web}/acme/closed/pull/900`, branch: 'fix' },
+  });
+  await vi.waitFor(async () => {
+    await deliverNow();
+    expect(issue.comments.filter(({ byApp, body }) => byApp && /Working/.test(body))).toHaveLength(1);
+  }, 60_000);
+  expect(all(), 'the run has only reported it').toEqual([]);
+  await db.query('UPDATE artifacts SET is_opened = true WHERE run_id = $1', [runId]);
+  const shown = (...members: object[]) =>
+    vi.waitFor(async () => {
+      await deliverNow();
+      expect(all()).toMatchObject(members);
+    }, 60_000);
+  await shown({ headSha: '1'.repeat(40), status: 'in_progress' });
+  await push(2, '2');
+  const older = { headSha: '1'.repeat(40), status: 'completed', conclusion: 'neutral' };
+  await shown(older, { headSha: '2'.repeat(40), status: 'in_progress' });
+  await report(key, 'finish-task', { turn: 1, success: true, summary: 'Good' });
+  await shown(older, { headSha: '2'.repeat(40), conclusion: 'success' });
 });
 
 test('an App without the permission still comments, and the page of the run says once why there is no check run', async () => {

@@ -7,6 +7,7 @@ import type { Database } from '../../../platform/store/database/database.ts';
 import { readLastPlan } from '../../../runs/conversations/stored-events.ts';
 import type { ExecutionDeps } from '../../../runs/executions/deps.ts';
 import { noteNoCheckRun, readEndedChecks } from '../../../runs/executions/timeline/checks.ts';
+import { readOpenedHead } from '../../../runs/repositories/pull-requests/own.ts';
 import { readCheckout } from '../../../runs/runs/read/checkout.ts';
 import { readRunItem } from '../../../runs/runs/read/read.ts';
 import { deleteChannelSubscription } from '../../../runs/subscriptions/channels.ts';
@@ -148,16 +149,24 @@ export async function deliverToGithub(deps: GithubChannelDeps, delivery: Claimed
   return shown && outcome.kind === 'answered' && outcome.status < 300 ? shown : outcome;
 }
 
+/** Returns the head of the pull request that the run works on, or has opened; undefined: neither is in the repository of the place. */
+async function headOf(db: Database, { place, host }: Target, runId: string): Promise<string | undefined> {
+  const { repository } = place;
+  const checkout = await readCheckout(db, runId);
+  if (checkout === null) return await readOpenedHead(db, runId, { web: host.web, repository });
+  return `${checkout.owner}/${checkout.repo}`.toLowerCase() === repository.toLowerCase() ? checkout.commit : undefined;
+}
+
 /** Shows the run on the head of its pull request. Returns null if there is none, or if GitHub does not accept a check run. */
 async function showCheckRun(deps: GithubChannelDeps, target: Target, runId: string): Promise<SendOutcome | null> {
   const { db, log, vault } = deps;
   const { place, host } = target;
-  const head = await readCheckout(db, runId);
-  if (head === null || `${head.owner}/${head.repo}`.toLowerCase() !== place.repository.toLowerCase()) return null;
+  const commit = await headOf(db, target, runId);
+  if (commit === undefined) return null;
   const app = await readAppKey(db, vault, target.app, host);
   if (!app) return null;
   const page = `${deps.baseUrl()}/runs/${runId}`;
-  const shown = await writeCheckRun(deps, { app, place, commit: head.commit, page, runId }, async () => {
+  const shown = await writeCheckRun(deps, { app, place, commit, page, runId }, async () => {
     const found = await readShown(deps, target, runId);
     if (found === null) return null;
     const { run, text } = found;

@@ -19,7 +19,7 @@ const rerun = (runId: string, body: object = {}, key = service.key) =>
     `/agent/runs/${runId}/rerun`,
     { key, body: { comparison: true, ...body } },
   );
-const read = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+const read = async (runId: string) => await service.ok<RunItem>('GET', `/agent/runs/${runId}`);
 
 it('a run for a comparison begins at the commits of the first run, is no work of an automation, and neither pushes nor opens pull requests, nor do runs below it', async () => {
   const retry = { on: ['checks_failed'], max: 2 };
@@ -48,13 +48,12 @@ it('a run for a comparison begins at the commits of the first run, is no work of
       .then(({ body }) => body);
   expect((await task(key)).repositories).toMatchObject([{ repo: 'site', ref: first }]);
   await begin(key);
-  const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
+  const child = await service.ok<{ run_id: string }>('POST', '/harness-support/child-runs', {
     key,
     body: { prompt: 'Push.' },
   });
-  expect(child.status, child.text).toBe(200);
-  expect(await read(child.body.run_id)).toMatchObject({ is_comparison: true });
-  const below = await service.claimRun(child.body.run_id);
+  expect(await read(child.run_id)).toMatchObject({ is_comparison: true });
+  const below = await service.claimRun(child.run_id);
   expect((await task(below.runToken)).repositories).toMatchObject([{ ref: first }]);
   await begin(below.runToken);
   const { work, commit } = await clone();

@@ -1,5 +1,5 @@
 /** Tests pushes, with the real git, to branches from which factories take their definitions. */
-import { beforeAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { openPushes } from '../../../../test/pushes.ts';
 import { gatewayPathOf } from '../../../team/environments/git-path.ts';
 
@@ -10,22 +10,18 @@ const open = { protected_branches: [] };
 async function follow(source: object): Promise<void> {
   const factory = await service.request<{ uid: string }>('POST', '/factory', { body: { name: 'F' } });
   const path = `/factory/${factory.body.uid}/source`;
-  const set = await service.request('PUT', path, { body: source });
-  expect(set.status, set.text).toBe(200);
+  await service.ok('PUT', path, { body: source });
 }
 
-beforeAll(async () => {
-  for (const branch of ['live', 'moved', 'target'])
-    await host.replace('acme', 'site', { branch, files: { a: branch } });
-  await host.alias('acme', 'site', 'followed-name', 'target');
-  await host.alias('acme', 'site', 'other-name', 'live');
-  host.redirect('acme/old', 'acme/site');
-  await follow({ repository: 'acme/site' });
-  await follow({ repository: 'ACME/Site.git', branch: 'live' });
-  await follow({ repository: 'acme/site', branch: 'followed-name' });
-  // The code host redirects `acme/old` to `acme/site`.
-  await follow({ repository: 'acme/old', branch: 'moved' });
-});
+for (const branch of ['live', 'moved', 'target']) await host.replace('acme', 'site', { branch, files: { a: branch } });
+await host.alias('acme', 'site', 'followed-name', 'target');
+await host.alias('acme', 'site', 'other-name', 'live');
+host.redirect('acme/old', 'acme/site');
+await follow({ repository: 'acme/site' });
+await follow({ repository: 'ACME/Site.git', branch: 'live' });
+await follow({ repository: 'acme/site', branch: 'followed-name' });
+// The code host redirects `acme/old` to `acme/site`.
+await follow({ repository: 'acme/old', branch: 'moved' });
 
 describe('a push', () => {
   it.each([

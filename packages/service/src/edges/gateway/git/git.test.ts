@@ -1,12 +1,12 @@
 import { randomBytes } from 'node:crypto';
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { readdir, readFile, writeFile } from 'node:fs/promises';
 import { type ClientRequest, type IncomingMessage, request, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeGitHost, type FakeGitHostOptions, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
+import { newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { runGit } from '../../../../test/run-git.ts';
 import { defaultBodyLimits, makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
 import type { RunSession } from '../../../runs/executions/run-tokens/sessions.ts';
@@ -22,13 +22,12 @@ let host: FakeGitHost;
 let app: FastifyInstance;
 let url: string;
 let lines: string[];
-beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'git-gateway-'));
+beforeEach(() => {
+  folder = newFolder();
 });
 afterEach(async () => {
   await app.close();
   await host.close();
-  await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
 });
 
 const creator = { kind: 'user', uid: 'user' } as const;

@@ -12,7 +12,7 @@ import { codeHostUrl } from '../../../team/code-hosts/url.ts';
 import { gitGatewayPath } from '../../../team/environments/git-path.ts';
 import { trackInFlight } from '../in-flight.ts';
 import { runTokenOf } from '../models/credentials.ts';
-import type { GatewayLog } from '../models/gateway.ts';
+import type { GatewayLog } from '../models/handle-request.ts';
 import { passOn } from '../models/pass-on.ts';
 import { type GitRequest, gitRequestOf } from './git-path.ts';
 import { type CodeHostAnswer, openCodeHost } from './git-upstream.ts';

@@ -23,20 +23,20 @@ async function openRun(config: object = rules) {
   const { runId, runToken } = run;
   let seq = 0;
   const report = (...events: object[]) =>
-    service.request('POST', '/harness-support/events', {
-      key: runToken,
-      body: { events: events.map((event) => ({ seq: ++seq, occurred_at: '2026-01-02T03:04:05.000Z', ...event })) },
-    });
+    service.report(
+      runToken,
+      events.map((event) => ({ seq: ++seq, occurred_at: '2026-01-02T03:04:05.000Z', ...event })),
+    );
   await report(
     { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
     { type: 'turn_started', step_id: 's1', prompt: 'Go.' },
   );
   const items = async (held = 0) =>
     (
-      await service.request<{ items: ({ type: string } & Asked)[] }>('GET', `/harness-support/inbox?held=${held}`, {
+      await service.ok<{ items: ({ type: string } & Asked)[] }>('GET', `/harness-support/inbox?held=${held}`, {
         key: runToken,
       })
-    ).body.items;
+    ).items;
   const heldItem = async (after = 0) => {
     await expect.poll(async () => (await items(after)).some(({ type }) => type === 'held')).toBe(true);
     return (await items(after)).find(({ type }) => type === 'held') as Asked;
@@ -47,8 +47,7 @@ async function openRun(config: object = rules) {
   };
   const answer = (body: object, key?: string) =>
     service.request('POST', `/agent/runs/${runId}/followups`, { body, ...(key ? { key } : {}) });
-  const read = async () =>
-    (await service.request<{ state: string; blocked_on?: BlockedOn }>('GET', `/agent/runs/${runId}`)).body;
+  const read = async () => await service.ok<{ state: string; blocked_on?: BlockedOn }>('GET', `/agent/runs/${runId}`);
   return { ...run, report, items, heldItem, ask, answer, read };
 }
 

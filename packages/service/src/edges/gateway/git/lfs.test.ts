@@ -4,6 +4,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
 import { type FakeLfsStore, startFakeLfsStore } from '../../../../../../test/fakes/lfs-store.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { type GitGatewayDeps, registerGitGateway } from './git.ts';
 
@@ -28,14 +29,12 @@ let url = '';
 let lines: string[] = [];
 beforeEach(async () => {
   lines = [];
-  store = await startFakeLfsStore();
-  host = await startFakeGitHost({ api: store.api });
+  store = closeAtEnd(await startFakeLfsStore());
+  host = closeAtEnd(await startFakeGitHost({ api: store.api }));
   store.add('acme/site', content);
 });
 afterEach(async () => {
   await app?.close();
-  await host.close();
-  await store.close();
 });
 
 async function start(changes: Partial<GitGatewayDeps> = {}): Promise<void> {

@@ -28,11 +28,8 @@ async function start(options: FakeGitHostOptions): Promise<void> {
   service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
 }
 
-const store = async (body: object, key = service.key) => {
-  const answer = await service.request<{ id: string }>('POST', '/code-hosts', { key, body });
-  expect(answer.status, answer.text).toBe(201);
-  return answer.body.id;
-};
+const store = async (body: object, key = service.key) =>
+  (await service.ok<{ id: string }>('POST', '/code-hosts', { key, body })).id;
 
 /**
  * Starts a run in an environment with these repositories and returns the run token. `author` is the key that creates the environment, and
@@ -184,7 +181,7 @@ describe('a run with repositories that cannot be read', () => {
     await host.commit('acme', 'open', { a: '1' });
     const { runId, runToken, environmentUid } = await startRun(['acme/open', 'acme/closed', 'acme/hidden']);
     expect((await resolve(runToken)).status).toBe(401);
-    const { body } = await service.request<{ status_message: object }>('GET', `/agent/runs/${runId}`);
+    const body = await service.ok<{ status_message: object }>('GET', `/agent/runs/${runId}`);
     expect(body).toMatchObject({
       state: 'FAILED',
       status_message: {

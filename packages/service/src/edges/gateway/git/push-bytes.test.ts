@@ -59,8 +59,7 @@ describe('a push', () => {
     await expect.poll(async () => (await sent()).length).toBe(1);
     const factory = await service.request<{ uid: string }>('POST', '/factory', { body: { name: 'F' } });
     const source = { repository: 'acme/site', branch: 'followed' };
-    const set = await service.request('PUT', `/factory/${factory.body.uid}/source`, { body: source });
-    expect(set.status, set.text).toBe(200);
+    await service.ok('PUT', `/factory/${factory.body.uid}/source`, { body: source });
     push.end(emptyPack.subarray(12));
     // The code host may have begun its answer already; in this case the gateway cuts the connection.
     const said = await answered.then(([answer]) => text(answer)).catch(() => 'cut');

@@ -162,8 +162,7 @@ describe('a push', () => {
     const item = await service.request<{ agent_config: { environment_id: string } }>('GET', `/agent/runs/${run.runId}`);
     const change = async (config: object) => {
       const path = `/agent/environments/${item.body.agent_config.environment_id}`;
-      const answer = await service.request('PUT', path, { body: { config: { name: 'E', ...config } } });
-      expect(answer.status, answer.text).toBe(200);
+      await service.ok('PUT', path, { body: { config: { name: 'E', ...config } } });
     };
     await commit('again');
     await change(refs('later'));

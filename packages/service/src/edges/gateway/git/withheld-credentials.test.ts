@@ -2,13 +2,13 @@
  * Tests attacks: texts of one person try to use another person's credential at a code host. The code host of the test records the
  * credential of each request.
  */
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { mkdtemp, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
+import { closeAtEnd, newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { newPerson, type Person, teamUidOf } from '../../../../test/people.ts';
 import { runGit } from '../../../../test/run-git.ts';
 import { openTestService } from '../../../../test/service.ts';
@@ -18,15 +18,14 @@ import { resumeLost } from '../../../runs/executions/transitions/relaunch.ts';
 import { sendFollowup } from '../../../runs/runs/follow-ups/send.ts';
 import { gatewayPathOf } from '../../../team/environments/git-path.ts';
 
-const host = await startFakeGitHost({
-  accepts: (repository, password = '') => repository !== 'hidden/site' || ['of-hidden', 'of-reader'].includes(password),
-});
-const folder = await mkdtemp(path.join(tmpdir(), 'withheld-credentials-'));
+const host = closeAtEnd(
+  await startFakeGitHost({
+    accepts: (repository, password = '') =>
+      repository !== 'hidden/site' || ['of-hidden', 'of-reader'].includes(password),
+  }),
+);
+const folder = newFolder();
 const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
-afterAll(async () => {
-  await host.close();
-  await rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 });
-});
 const { db } = service.deps;
 await db.query('UPDATE teams SET max_concurrent_executions = 10000');
 const team = await teamUidOf(service);
@@ -103,7 +102,7 @@ const end = async ({ runId }: Assignment) => {
   await db.query(`UPDATE runs SET state = 'SUCCEEDED', ended_at = now() WHERE id = $1`, [runId]);
 };
 const itemOf = async (runId: string, key = owner.key) =>
-  (await service.request<RunItem>('GET', `/agent/runs/${runId}`, { key })).body;
+  await service.ok<RunItem>('GET', `/agent/runs/${runId}`, { key });
 
 /** Starts a run of the owner that asks a question. */
 const asking = async (config: object = {}) => {
@@ -167,10 +166,7 @@ describe('the credentials of a team', () => {
     await post('/code-hosts', person.key, { kind: 'token', token: 'of-person' });
     const run = await begin(await runIn(await environmentOf(person.key), person.key));
     expect(await usedBy(run)).toEqual(['of-person']);
-    const changed = await service.request('PATCH', `/teams/${team}/members/${person.uid}`, {
-      body: { role: 'viewer' },
-    });
-    expect(changed.status, changed.text).toBe(200);
+    await service.ok('PATCH', `/teams/${team}/members/${person.uid}`, { body: { role: 'viewer' } });
     expect(await usedBy(run)).not.toContain('of-person');
     expect(await usedBy(run)).not.toContain('of-team');
   });
@@ -241,7 +237,7 @@ describe("the executor's personal credential", () => {
     const { conversation_id: uid = '' } = await itemOf(run.runId);
     const waiting = async () => {
       const query = `/acceptances?kind=conversation&uid=${uid}`;
-      const { body } = await service.request<{ waiting: { revision: number }[] }>('GET', query, { key: owner.key });
+      const body = await service.ok<{ waiting: { revision: number }[] }>('GET', query, { key: owner.key });
       return body.waiting[0]?.revision;
     };
     const added = await service.newRun({ conversation_id: uid, prompt: 'c' }, colleague.key);
@@ -303,12 +299,11 @@ describe('a run that begins anew', () => {
     const refused = await post<{ errors: object[] }>(`/agent/runs/${run.runId}/followups`, owner.key, anew, 400);
     expect(refused.errors).toMatchObject([{ path: 'workspace' }]);
     await keepChanges(run, 'diff --git a/README.md b/README.md\n');
-    const kept = await service.request('PUT', '/harness-support/workspace?turn=1', {
+    await service.ok('PUT', '/harness-support/workspace?turn=1', {
       key: run.runToken,
       raw: new Uint8Array(Buffer.from('an archive with a hook')),
       headers: { 'content-type': 'application/octet-stream' },
     });
-    expect(kept.status, kept.text).toBe(200);
     await end(run);
     await followUp(run.runId, owner, anew);
 
@@ -413,12 +408,11 @@ describe('a private repository that only the executor can read', () => {
   test('stays closed in a run that continues the conversation, after the run that cloned it was deleted', async () => {
     const uid = await hiddenEnvironment();
     const first = await begin(await runIn(uid));
-    const kept = await service.request('PUT', '/harness-support/workspace?turn=1', {
+    await service.ok('PUT', '/harness-support/workspace?turn=1', {
       key: first.runToken,
       raw: new Uint8Array(Buffer.from('an archive with the clone')),
       headers: { 'content-type': 'application/octet-stream' },
     });
-    expect(kept.status, kept.text).toBe(200);
     await end(first);
     const next = await service.claimRun(await runIn(uid, owner.key, { conversation_id: first.conversationId }));
     const task = await post<AgentTask>('/harness-support/resolve-prompt', next.runToken, {});

@@ -14,7 +14,7 @@ import type { RunMcpServer } from '../../../team/mcp/of-run.ts';
 import type { RunTokenHolder } from '../../../team/usage/model-usage.ts';
 import { trackInFlight } from '../in-flight.ts';
 import { runTokenOf } from '../models/credentials.ts';
-import type { GatewayLog } from '../models/gateway.ts';
+import type { GatewayLog } from '../models/handle-request.ts';
 import { passOn } from '../models/pass-on.ts';
 import { headersToSandbox, headersToServer, secretsOf } from './mcp-headers.ts';
 import { type McpAnswer, sendToMcpServer } from './mcp-upstream.ts';

@@ -5,7 +5,7 @@ import type { ModelSwitch } from '../../../runs/runs/model-in-use.ts';
 import { type ModelChoices, noChoices, type Outage } from '../../../team/models/choices.ts';
 import type { ProviderName } from '../../../team/models/providers.ts';
 import type { Admission, AdmitModelRequest, CheckedModelRequest } from './admission.ts';
-import type { GatewayDeps } from './gateway.ts';
+import type { GatewayDeps } from './handle-request.ts';
 
 let gateway: TestGateway;
 afterEach(() => gateway.close());

@@ -1,17 +1,17 @@
 import { makeNameResolver } from '@runyard/system/names/resolver';
 import { afterEach, beforeEach, expect, it } from 'vitest';
 import { type FakeNameServer, startFakeNameServer } from '../../../../../../test/fakes/name-server.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { startTestGateway, type TestGateway } from '../../../../test/gateway.ts';
 import { all, protocols, send } from '../../../../test/protocols.ts';
 
 let names: FakeNameServer;
 let gateway: TestGateway;
 beforeEach(async () => {
-  names = await startFakeNameServer({}, () => true);
+  names = closeAtEnd(await startFakeNameServer({}, () => true));
 });
 afterEach(async () => {
   await gateway.close();
-  await names.close();
 });
 
 it('the model gateway answers 502 with only host and port of a provider whose name cannot be resolved', async () => {

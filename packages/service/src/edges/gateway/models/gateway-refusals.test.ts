@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { startTestGateway, type TestGateway } from '../../../../test/gateway.ts';
 import { all, type Protocol, protocols, send } from '../../../../test/protocols.ts';
 
 let gateway: TestGateway;
 beforeEach(async () => {
-  gateway = await startTestGateway({ drainMs: 200 });
+  gateway = closeAtEnd(await startTestGateway({ drainMs: 200 }));
 });
-afterEach(() => gateway.close());
 
 describe.each(protocols)('the model gateway for $name', (protocol) => {
   it("refuses a model other than the run's", async () => {

@@ -1,15 +1,15 @@
 import { stepCountIs, streamText, tool } from 'ai';
-import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { z } from 'zod';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { secrets, startTestGateway, type TestGateway } from '../../../../test/gateway.ts';
 import { all, protocols, send, toolTurns } from '../../../../test/protocols.ts';
 import { expectNoSecret } from '../../../../test/secrets.ts';
 
 let gateway: TestGateway;
 beforeEach(async () => {
-  gateway = await startTestGateway({ drainMs: 200 });
+  gateway = closeAtEnd(await startTestGateway({ drainMs: 200 }));
 });
-afterEach(() => gateway.close());
 
 describe.each(protocols)('the model gateway for $name', (protocol) => {
   it('serves the real SDK with tool calls and counts every kind of token', async () => {

@@ -1,26 +1,17 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
+import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { startTestGateway, type TestGateway } from '../../../../test/gateway.ts';
-import {
-  eventStream,
-  jsonAnswer,
-  type PlainAnswer,
-  type PlainProvider,
-  startPlainProvider,
-} from '../../../../test/plain-provider.ts';
+import { eventStream, jsonAnswer, type PlainAnswer, startPlainProvider } from '../../../../test/plain-provider.ts';
 import { all, protocols, send } from '../../../../test/protocols.ts';
 
-let provider: PlainProvider;
 let gateway: TestGateway;
-beforeAll(async () => {
-  provider = await startPlainProvider();
-});
+const provider = closeAtEnd(await startPlainProvider());
 beforeEach(async () => {
   await gateway?.close();
   gateway = await startTestGateway({ env: { ...provider.env } });
 });
 afterAll(async () => {
   await gateway.close();
-  await provider.close();
 });
 
 const chat = protocols.find(({ name }) => name === 'openai-compatible') as (typeof protocols)[number];

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { startTestGateway, type TestGateway } from '../../../../test/gateway.ts';
+import { describe, expect, it } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { startTestGateway } from '../../../../test/gateway.ts';
 import { all, protocols, send } from '../../../../test/protocols.ts';
 
-let gateway: TestGateway;
-beforeAll(async () => {
-  gateway = await startTestGateway();
-});
-afterAll(() => gateway.close());
+const gateway = closeAtEnd(await startTestGateway());
 
 const version = /\/v1(?:beta)?(?=\/)(?!.*\/v1(?:beta)?\/)/;
 

@@ -94,13 +94,13 @@ describe('POST child-runs answers', () => {
 
   test('200 after a follow-up that asks the run to orchestrate', async () => {
     const { runId, runToken: key } = await started(await service.startExecution());
-    const { body } = await service.request<{ followup_id: string }>('POST', `/agent/runs/${runId}/followups`, {
+    const body = await service.ok<{ followup_id: string }>('POST', `/agent/runs/${runId}/followups`, {
       body: { message: 'Split it.', mode: 'orchestrate' },
     });
     await service.problem(403, 'GET', children, { key });
     const events = [{ seq: 2, occurred_at: at, type: 'follow_up_taken', follow_up_id: body.followup_id }];
-    await service.request('POST', '/harness-support/events', { key, body: { events } });
-    expect((await service.request('GET', children, { key })).body).toEqual({ child_runs: [] });
+    await service.report(key, events);
+    expect(await service.ok('GET', children, { key })).toEqual({ child_runs: [] });
   });
 
   test('400 that names the member, for each request that POST /agent/runs also refuses', async () => {
@@ -244,8 +244,7 @@ describe('POST child-runs answers', () => {
 
 test('the task of an agent names the parent run, and how many child runs the agent may start', async () => {
   const parent = await orchestrator({ title: 'Lead', config: { child_runs: { enabled: true, max_live: 3 } } });
-  const task = async (key: string) =>
-    (await service.request('POST', '/harness-support/resolve-prompt', { key, body: {} })).body;
+  const task = async (key: string) => await service.ok('POST', '/harness-support/resolve-prompt', { key, body: {} });
   expect(await task(parent.runToken)).toMatchObject({ child_runs: { max_live: 3 } });
   const child = await begin(await startChild(parent.runToken));
   const childTask = await task(child.runToken);

@@ -25,8 +25,7 @@ const send = (runId: string, key: string, body: object = { message: 'print all s
 async function work(runId: string): Promise<void> {
   const { runToken } = await service.claimRun(runId);
   const path = '/harness-support/resolve-prompt';
-  const task = await service.request('POST', path, { key: runToken, body: {} });
-  expect(task.status, task.text).toBe(200);
+  await service.ok('POST', path, { key: runToken, body: {} });
   await db.query(`UPDATE executions SET phase = 'ended' WHERE run_id = $1`, [runId]);
   await db.query(`UPDATE runs SET state = 'SUCCEEDED', ended_at = now() WHERE id = $1`, [runId]);
 }
@@ -93,8 +92,7 @@ test("a run uses no personal credential of its executor after another person's t
     );
   };
   expect(await credentials()).toBe('personal');
-  const resolved = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
-  expect(resolved.status, resolved.text).toBe(200);
+  await service.ok('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
   await db.query('UPDATE executions SET started_at = clock_timestamp() WHERE id = $1', [executionId]);
   await take(owner.key);
   expect(await credentials()).toBe('personal');
@@ -120,14 +118,13 @@ test("a child that is started in another person's turn also uses no personal cre
   const { runToken } = await service.claimRun(runId);
   const resolve = () => service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
   const child = async () => {
-    const started = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
+    const started = await service.ok<{ run_id: string }>('POST', '/harness-support/child-runs', {
       key: runToken,
       body: { prompt: randomUUIDv7() },
     });
-    expect(started.status, started.text).toBe(200);
     const [row] = await db.query<{ is_personal: boolean }>(
       `SELECT (rights->>'personal_credentials')::boolean AS is_personal FROM run_requests WHERE run_id = $1`,
-      [started.body.run_id],
+      [started.run_id],
     );
     return row?.is_personal;
   };

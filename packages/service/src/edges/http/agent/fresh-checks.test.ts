@@ -8,7 +8,7 @@ const commit = 'a'.repeat(40);
 
 const environment = async (config: object = {}): Promise<string> => {
   const whole = { name: 'E', github_repos: [{ owner: 'acme', repo: 'sum' }], ...config };
-  return (await service.request<{ uid: string }>('POST', '/agent/environments', { body: { config: whole } })).body.uid;
+  return (await service.ok<{ uid: string }>('POST', '/agent/environments', { body: { config: whole } })).uid;
 };
 const connect = async (name: string, sandbox: object | null, teamId: string | null = service.teamId) =>
   await service.deps.db.query(
@@ -21,8 +21,7 @@ const environmentId = await environment();
 const check = { name: 'tests', command: 'sh run-tests', fresh: true, trusted_paths: ['test'] };
 type Started = Awaited<ReturnType<typeof service.startExecution>>;
 
-const events = ({ runToken }: Pick<Started, 'runToken'>, ...given: object[]) =>
-  service.request('POST', '/harness-support/events', { key: runToken, body: { events: given } });
+const events = ({ runToken }: Pick<Started, 'runToken'>, ...given: object[]) => service.report(runToken, given);
 const agentStarted = (seq = 1, more: object = {}) => ({
   seq,
   occurred_at: at,
@@ -49,12 +48,12 @@ const ask = (run: Started, attempt = 1, name = 'tests') =>
     body: { turn: 1, attempt, name },
   });
 const outcome = async (run: Started, id: string) =>
-  (await service.request('GET', `/harness-support/fresh-checks/${id}`, { key: run.runToken })).body;
+  await service.ok('GET', `/harness-support/fresh-checks/${id}`, { key: run.runToken });
 const finish = ({ runToken }: Pick<Started, 'runToken'>, body: object) =>
   service.request('POST', '/harness-support/finish-task', { key: runToken, body: { turn: 1, summary: '', ...body } });
 const claim = { success: true, checks: [{ name: 'tests', passed: true }] };
 const stateOf = async (runId: string) =>
-  (await service.request<{ state: string; status_message?: object }>('GET', `/agent/runs/${runId}`)).body;
+  await service.ok<{ state: string; status_message?: object }>('GET', `/agent/runs/${runId}`);
 
 test('a run succeeds only if the run of its check has seen it pass, whatever its own agent reports', async () => {
   const forged = await startRun();
@@ -184,7 +183,7 @@ test('after its setup, the token of a check only reports: no model, repository, 
   const checking = await service.claimRun((await ask(run)).body.check_run_id);
   const key = checking.runToken;
   const connection = { key, body: { host: 'example.com', port: 443 } };
-  expect((await service.request('POST', '/harness-support/connections', connection)).body).toEqual({
+  expect(await service.ok('POST', '/harness-support/connections', connection)).toEqual({
     decision: 'allowed',
   });
   await events(checking, agentStarted());

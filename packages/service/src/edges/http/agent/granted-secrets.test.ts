@@ -33,8 +33,7 @@ const leak = (what: string) =>
   `${what}: ${[token, certificate, base64, encodeURIComponent(token), JSON.stringify({ token })].join(' ')}!`;
 
 const put = async (name: string, value: string) => {
-  const answer = await service.request('PUT', `/secrets/${name}`, { body: { value, scope: 'team' } });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok('PUT', `/secrets/${name}`, { body: { value, scope: 'team' } });
 };
 await put('TOKEN', token);
 await put('CERTIFICATE', certificate);
@@ -47,7 +46,7 @@ const secrets = [
 const agentCall = (runToken: string, method: string, at: string, body: object = {}) =>
   service.request<Record<string, string>>(method, `/harness-support${at}`, { key: runToken, body });
 const taskOf = async (runToken: string) =>
-  (await service.request<AgentTask>('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} })).body;
+  await service.ok<AgentTask>('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
 
 async function filesOf(folder: string): Promise<string[]> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true });
@@ -154,8 +153,7 @@ it.each([
   const answer = await agentCall(running.runToken, 'POST', '/report-artifact', { artifact_type, data });
   expect(answer.status, answer.text).toBe(200);
   if (answer.body.upload_url) {
-    const sent = await service.request('PUT', answer.body.upload_url, { key: null, raw: leak('bytes') });
-    expect(sent.status, sent.text).toBe(200);
+    await service.ok('PUT', answer.body.upload_url, { key: null, raw: leak('bytes') });
   }
   expect(await leaks()).toEqual([]);
 });
@@ -167,14 +165,12 @@ it('the service masks secrets in the files of a snapshot and in the memory of a 
     key: running.runToken,
     body: { turn: 1, files },
   });
-  const sent = await service.request('PUT', begun.body.files[0]?.upload_url ?? '', { key: null, raw: bytes });
-  expect(sent.status, sent.text).toBe(200);
-  const memory = await service.request('PUT', '/harness-support/memory?turn=1', {
+  await service.ok('PUT', begun.body.files[0]?.upload_url ?? '', { key: null, raw: bytes });
+  await service.ok('PUT', '/harness-support/memory?turn=1', {
     key: running.runToken,
     raw: JSON.stringify({ said: leak('memory') }),
     headers: { 'content-type': 'application/octet-stream' },
   });
-  expect(memory.status, memory.text).toBe(200);
   expect(await leaks()).toEqual([]);
 });
 
@@ -236,7 +232,7 @@ it('a run token cannot read, set or delete secrets', async () => {
 });
 
 it('the service redacts the prompt, title, files and follow-ups of a run that names a secret', async () => {
-  const { body } = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+  const body = await service.ok<{ run_id: string }>('POST', '/agent/runs', {
     body: {
       prompt: leak('prompt'),
       title: leak('title').slice(0, 100),
@@ -247,8 +243,7 @@ it('the service redacts the prompt, title, files and follow-ups of a run that na
   });
   expect(await run(body.run_id)).toMatchObject({ metadata: { note: redacted } });
   const followup = { message: leak('follow-up') };
-  const sent = await service.request('POST', `/agent/runs/${running.runId}/followups`, { body: followup });
-  expect(sent.status, sent.text).toBe(200);
+  await service.ok('POST', `/agent/runs/${running.runId}/followups`, { body: followup });
   expect(await leaks()).toEqual([]);
 });
 

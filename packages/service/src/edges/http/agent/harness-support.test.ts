@@ -4,11 +4,11 @@ import { openTestService } from '../../../../test/service.ts';
 const service = await openTestService();
 
 const resolve = (key: string) => service.request('POST', '/harness-support/resolve-prompt', { key, body: {} });
-const read = async (runId: string) => (await service.request('GET', `/agent/runs/${runId}`)).body;
+const read = async (runId: string) => await service.ok('GET', `/agent/runs/${runId}`);
 
 const newEnvironment = async () => {
   const body = { config: { name: 'E', setup_commands: ['make'] } };
-  return (await service.request<{ uid: string }>('POST', '/agent/environments', { body })).body.uid;
+  return (await service.ok<{ uid: string }>('POST', '/agent/environments', { body })).uid;
 };
 
 test("the service fails a run with resource_not_found if its environment was deleted before the setup, and ends the run's agent", async () => {
@@ -30,13 +30,12 @@ async function playAndLeave({ executionId, runToken }: { executionId: string; ru
     { seq: 1, occurred_at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
     { seq: 2, occurred_at, type: 'turn_started', step_id: 's', prompt: 'a' },
   ];
-  await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
-  const kept = await service.request('PUT', '/harness-support/workspace?turn=1', {
+  await service.report(runToken, events);
+  await service.ok('PUT', '/harness-support/workspace?turn=1', {
     key: runToken,
     raw: '',
     headers: { 'content-type': 'application/octet-stream' },
   });
-  expect(kept.status, kept.text).toBe(200);
   const report = { success: true, summary: 'done', turn: 1 };
   await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
   await service.deps.db.query("UPDATE executions SET phase = 'ended', idle_until = NULL WHERE id = $1", [executionId]);

@@ -11,13 +11,10 @@ async function openRun(config: object = {}) {
   });
   let seq = 0;
   const report = (event: object) =>
-    service.request('POST', '/harness-support/events', {
-      key: runToken,
-      body: { events: [{ seq: ++seq, occurred_at: '2026-01-02T03:04:05.000Z', ...event }] },
-    });
+    service.report(runToken, [{ seq: ++seq, occurred_at: '2026-01-02T03:04:05.000Z', ...event }]);
   await report({ type: 'agent_started', harness: 'oz', model_id: 'runbook' });
   const connect = async (host: string, port = 443) =>
-    (await service.request('POST', '/harness-support/connections', { key: runToken, body: { host, port } })).body;
+    await service.ok('POST', '/harness-support/connections', { key: runToken, body: { host, port } });
   const ask = async (after = 0) => {
     let item: { number: number; request: object } | undefined;
     const read = () =>
@@ -36,7 +33,7 @@ async function openRun(config: object = {}) {
     return item?.number ?? 0;
   };
   const answer = (body: object) => service.request('POST', `/agent/runs/${runId}/followups`, { body });
-  const read = async () => (await service.request<{ blocked_on?: object }>('GET', `/agent/runs/${runId}`)).body;
+  const read = async () => await service.ok<{ blocked_on?: object }>('GET', `/agent/runs/${runId}`);
   return { connect, ask, answer, read };
 }
 

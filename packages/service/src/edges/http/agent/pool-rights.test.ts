@@ -22,8 +22,7 @@ for (const [name, scope] of [
 ]) {
   const body = { value: `${name} ${randomUUIDv7()}`, scope };
   const key = scope === 'team' ? service.key : owner.key;
-  const answer = await service.request('PUT', `/secrets/${name}`, { key, body });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok('PUT', `/secrets/${name}`, { key, body });
 }
 
 const principalOf = async (key: string) => {
@@ -52,7 +51,7 @@ async function resolve(runId: string) {
     credentials,
   };
 }
-const itemOf = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+const itemOf = async (runId: string) => await service.ok<RunItem>('GET', `/agent/runs/${runId}`);
 const uidOf = (pool: string) => `${pool}@${service.teamId}`;
 
 test("a run has no personal secret in a colleague's pool until its executor accepts the pool", async () => {
@@ -69,8 +68,7 @@ test("a run has no personal secret in a colleague's pool until its executor acce
     waiting: [{ uid, name: pool, revision: 1, author: { uid: colleague.uid }, difference: [{}, {}] }],
   });
   const body = { kind: 'worker_pool', uid, revision: 1 };
-  const accepted = await service.request('POST', '/acceptances', { key: owner.key, body });
-  expect(accepted.status, accepted.text).toBe(200);
+  await service.ok('POST', '/acceptances', { key: owner.key, body });
   const runId = await service.newRun(runIn(pool), owner.key);
   expect((await itemOf(runId)).contents).toMatchObject([{ kind: 'worker_pool', uid, revision: 1, is_accepted: true }]);
   expect(await resolve(runId)).toMatchObject({ status: 200, names: ['MINE'], credentials: 'personal' });

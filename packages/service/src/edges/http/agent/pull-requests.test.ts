@@ -1,20 +1,17 @@
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
 import { makeFakePullRequestApi } from '../../../../../../test/fakes/pull-request-api.ts';
-import { startTestService, type TestService } from '../../../../test/service.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { openTestService, type TestService } from '../../../../test/service.ts';
+import { createChannelSubscription, deleteChannelSubscription } from '../../../runs/subscriptions/channels.ts';
 
 const token = 'ghp_of-the-team-0123456789';
 const fake = makeFakePullRequestApi(token);
-const host = await startFakeGitHost({ token, api: fake.api });
+const host = closeAtEnd(await startFakeGitHost({ token, api: fake.api }));
 await host.commit('acme', 'site', { 'README.md': 'first' });
-const gitHub = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
-const gitLab = await startTestService({
+const gitHub = await openTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
+const gitLab = await openTestService({
   env: { RUNYARD_CODE_HOST_URL: host.template, RUNYARD_CODE_HOST_API_URL: `${host.url}/api/v4/` },
-});
-afterAll(async () => {
-  await gitHub.close();
-  await gitLab.close();
-  await host.close();
 });
 for (const service of [gitHub, gitLab])
   await service.request('POST', '/code-hosts', { body: { scope: 'team', kind: 'token', token } });
@@ -34,8 +31,7 @@ async function startRun(service: TestService) {
 }
 
 const artifactsOf = async (service: TestService, runId: string) =>
-  (await service.request<{ artifacts: { artifact_type: string; data: object }[] }>('GET', `/agent/runs/${runId}`)).body
-    .artifacts;
+  (await service.ok<{ artifacts: { artifact_type: string; data: object }[] }>('GET', `/agent/runs/${runId}`)).artifacts;
 
 describe.each([
   ['GitHub', gitHub],
@@ -57,6 +53,20 @@ describe.each([
     const audit = await service.request('GET', '/audit-log?action=pull_request.create');
     expect(audit.text).toContain(runId);
     expect(audit.text.split('pull_request.create')).toHaveLength(2);
+  });
+
+  it('is shown by the channels that follow the run', async () => {
+    const { runId, open } = await startRun(service);
+    const { db, vault } = service.deps;
+    const [run] = await db.query<{ team_id: string }>('SELECT team_id FROM runs WHERE id = $1', [runId]);
+    const of = { teamId: run?.team_id ?? '', channel: 'github', metadata: {} } as const;
+    const subscription = await createChannelSubscription(db, vault, of);
+    expect((await open(`${name}/shown`)).status).toBe(200);
+    const deliveries = await db.query('SELECT event, data FROM event_deliveries WHERE subscription_id = $1', [
+      subscription,
+    ]);
+    expect(deliveries).toEqual([{ event: 'notice', data: { run_id: runId } }]);
+    await deleteChannelSubscription(db, subscription);
   });
 
   it('that another request has opened meanwhile is returned', async () => {

@@ -29,7 +29,7 @@ const finish = ({ runToken }: Started, more: object = {}) =>
     key: runToken,
     body: { turn: 1, success: true, summary: 'Done.', ...more },
   });
-const read = async ({ runId }: Started) => (await service.request('GET', `/agent/runs/${runId}`)).body;
+const read = async ({ runId }: Started) => await service.ok('GET', `/agent/runs/${runId}`);
 
 test('the result of a turn is served when the turn has ended, together with the last message', async () => {
   const run = await startRun();
@@ -131,8 +131,7 @@ test.each([
 
 test('names of members that are keywords of references are allowed', async () => {
   const output_schema = { properties: { $ref: { type: 'string' }, $id: { const: { $ref: 'x' } } } };
-  const answer = await service.request('POST', '/agent/runs', { body: { prompt: 'x', config: { output_schema } } });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok('POST', '/agent/runs', { body: { prompt: 'x', config: { output_schema } } });
 });
 
 test('subscribers, MCP clients and the run above get the result', async () => {
@@ -160,25 +159,28 @@ test('a child run returns its own result to its parent, and does not inherit the
   const { orchestrator, startChild, begin } = testChildRuns(service);
   const { runToken: key } = await orchestrator({ config: { output_schema: schema } });
   const plain = await startChild(key);
-  expect(JSON.stringify((await service.request('GET', `/agent/runs/${plain}`)).body)).not.toContain('output_schema');
+  expect(JSON.stringify(await service.ok('GET', `/agent/runs/${plain}`))).not.toContain('output_schema');
   const typed = await begin(await startChild(key, { config: { output_schema: { type: 'number' } } }));
   await submit(typed, 42);
   await service.request('POST', '/harness-support/finish-task', {
     key: typed.runToken,
     body: { turn: 1, success: true, summary: 'It is 42.' },
   });
-  const { body } = await service.request('GET', `/harness-support/child-runs/${typed.runId}`, { key });
+  const body = await service.ok('GET', `/harness-support/child-runs/${typed.runId}`, { key });
   expect(body).toMatchObject({ state: 'SUCCEEDED', result: 42 });
 });
 
 test('the runs of an agent identity have its output schema, unless they name their own', async () => {
-  const identity = await service.request<{ uid: string }>('POST', '/agent/identities', {
-    body: { name: 'Triage', output_schema: schema },
-  });
-  expect(identity.status, identity.text).toBe(201);
-  const body = { prompt: 'x', agent_identity_uid: identity.body.uid };
-  const { run_id } = (await service.request<{ run_id: string }>('POST', '/agent/runs', { body })).body;
-  expect((await service.request('GET', `/agent/runs/${run_id}`)).body).toMatchObject({
+  const body = {
+    prompt: 'x',
+    agent_identity_uid: (
+      await service.ok<{ uid: string }>('POST', '/agent/identities', {
+        body: { name: 'Triage', output_schema: schema },
+      })
+    ).uid,
+  };
+  const { run_id } = await service.ok<{ run_id: string }>('POST', '/agent/runs', { body });
+  expect(await service.ok('GET', `/agent/runs/${run_id}`)).toMatchObject({
     agent_config: { output_schema: schema },
   });
   const wrong = { name: 'Wrong', output_schema: { type: 'strin' } };
@@ -198,8 +200,8 @@ test('the runs of an agent identity have its checks, unless they name their own'
   expect(identity.body).toMatchObject({ checks, check_attempts: 1 });
   const configOf = async (config?: object) => {
     const body = { prompt: 'x', agent_identity_uid: identity.body.uid, ...(config ? { config } : {}) };
-    const { run_id } = (await service.request<{ run_id: string }>('POST', '/agent/runs', { body })).body;
-    return (await service.request<{ agent_config: object }>('GET', `/agent/runs/${run_id}`)).body.agent_config;
+    const { run_id } = await service.ok<{ run_id: string }>('POST', '/agent/runs', { body });
+    return (await service.ok<{ agent_config: object }>('GET', `/agent/runs/${run_id}`)).agent_config;
   };
   expect(await configOf()).toMatchObject({ checks, check_attempts: 1 });
   const own = [{ name: 'own', command: 'true' }];
@@ -254,7 +256,7 @@ test('the timeline has the checks, without secrets, and an agent sees only the a
       error: 'no',
     },
   ];
-  await service.request('POST', '/harness-support/events', { key: run.runToken, body: { events } });
+  await service.report(run.runToken, events);
   const timeline = await service.request('GET', `/agent/runs/${run.runId}/timeline`);
   expect(timeline.text).not.toContain(run.runToken);
   expect(timeline.body).toMatchObject({
@@ -271,7 +273,7 @@ test('the timeline has the checks, without secrets, and an agent sees only the a
     key: other.runToken,
     body: { artifact_type: 'PULL_REQUEST', data },
   });
-  const listed = async (key: string) => (await service.request('GET', '/harness-support/artifacts', { key })).body;
+  const listed = async (key: string) => await service.ok('GET', '/harness-support/artifacts', { key });
   expect(await listed(run.runToken)).toEqual({ artifacts: [] });
   expect(await listed(other.runToken)).toMatchObject({ artifacts: [{ artifact_type: 'PULL_REQUEST' }] });
 });

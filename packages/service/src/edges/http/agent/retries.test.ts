@@ -20,7 +20,7 @@ type Started = Awaited<ReturnType<typeof service.startExecution>>;
 /** Ends the turn of a run with an error. */
 async function failWith({ runToken: key }: Started, code = 'checks_failed'): Promise<void> {
   const started = { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' };
-  await service.request('POST', '/harness-support/events', { key, body: { events: [started] } });
+  await service.report(key, [started]);
   const error = { code, message: 'It failed.', retried: true };
   const body = { turn: 1, success: false, summary: '', error };
   await service.request('POST', '/harness-support/finish-task', { key, body });
@@ -30,14 +30,13 @@ async function failedRun(config: object = { retry }, key?: string): Promise<stri
   await failWith(run);
   return run.runId;
 }
-const read = async (runId: string) =>
-  (await service.request<Record<string, unknown>>('GET', `/agent/runs/${runId}`)).body;
+const read = async (runId: string) => await service.ok<Record<string, unknown>>('GET', `/agent/runs/${runId}`);
 const retriesOf = async (runId: string) =>
   (await db.query<{ id: string }>('SELECT id FROM runs WHERE retry_of = $1', [runId])).map(({ id }) => id);
 const eventsOf = async (runId: string) => {
   const path = `/agent/runs/${runId}/timeline`;
   type Answer = { events: { event_type: string; payload?: Record<string, unknown> }[] };
-  const { events } = (await service.request<Answer>('GET', path)).body;
+  const { events } = await service.ok<Answer>('GET', path);
   return events.filter(({ event_type }) => /run_(not_)?retried/.test(event_type));
 };
 
@@ -161,11 +160,11 @@ test('the retry of a run of a schedule has its place in the history, which the o
     body: { name: 'Nightly', cron_schedule: '@daily', prompt: 'Go.', agent_config: { retry } },
   });
   const path = `/agent/schedules/${made.body.id}`;
-  const { run_id: first } = (await service.request<{ run_id: string }>('POST', `${path}/run`)).body;
+  const { run_id: first } = await service.ok<{ run_id: string }>('POST', `${path}/run`);
   await failWith(await service.claimRun(first));
   await sweep();
   const [again = ''] = await retriesOf(first);
-  const { body } = await service.request<{ fires: { run_id?: string }[] }>('GET', `${path}/history`);
+  const body = await service.ok<{ fires: { run_id?: string }[] }>('GET', `${path}/history`);
   expect(body.fires.map(({ run_id }) => run_id)).toEqual([again]);
   expect(await read(again)).toMatchObject({ schedule: { schedule_id: made.body.id } });
 });
@@ -181,7 +180,7 @@ test('the failed runs of a tree are repeated once below their parents, however m
   await begin(three);
   const path = `/agent/runs/${parent.runId}/rerun-failed`;
   type Answer = { reruns: { run_id: string; rerun_run_id: string }[]; refused: object[] };
-  const again = async () => (await service.request<Answer>('POST', path)).body;
+  const again = async () => await service.ok<Answer>('POST', path);
   const answers = await Promise.all([again(), again(), again()]);
   const reruns = answers.flatMap(({ reruns: each }) => each);
   expect(reruns.map(({ run_id }) => run_id).sort()).toEqual([one, two].sort());

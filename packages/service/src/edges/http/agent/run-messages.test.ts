@@ -9,9 +9,7 @@ const service = await openTestService();
 
 const messages = '/harness-support/messages';
 const started = async (assignment: Assignment): Promise<Assignment> => {
-  const at = '2026-01-02T03:04:05.000Z';
-  const events = [{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-  await service.request('POST', '/harness-support/events', { key: assignment.runToken, body: { events } });
+  await service.begin(assignment.runToken);
   return assignment;
 };
 const root = async (body: Record<string, unknown> = {}) =>
@@ -40,8 +38,7 @@ const received = (runId: string) =>
     'SELECT message, created_by_kind, created_by_uid FROM followups WHERE run_id = $1 ORDER BY position',
     [runId],
   );
-const stateOf = async (runId: string) =>
-  (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
+const stateOf = async (runId: string) => (await service.ok<{ state: string }>('GET', `/agent/runs/${runId}`)).state;
 
 describe('POST messages answers', () => {
   test('200 for a message to the parent, a child, the grandparent or a sibling; the receiver reads that another agent wrote the message', async () => {
@@ -109,11 +106,10 @@ describe('POST messages answers', () => {
     await service.request('POST', `/agent/runs/${lead.runId}/followups`, { body: { message: 'Plan.', mode: 'plan' } });
     await finish(lead.runToken);
     const take = async ({ runToken: key }: Assignment, seq: number) => {
-      const { body } = await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', { key });
+      const body = await service.ok<{ items: { id: string }[] }>('GET', '/harness-support/inbox', { key });
       const event = { type: 'follow_up_taken', follow_up_id: body.items[0]?.id };
       const events = [{ seq, occurred_at: '2026-01-02T03:04:05.000Z', ...event }];
-      const answer = await service.request('POST', '/harness-support/events', { key, body: { events } });
-      expect(answer.status, answer.text).toBe(200);
+      await service.ok('POST', '/harness-support/events', { key, body: { events } });
     };
     await take(lead, 2);
     expect((await send(lead, child.runId, 'Write.')).body).toEqual({ delivery: 'resumed' });

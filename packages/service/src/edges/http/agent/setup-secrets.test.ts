@@ -13,8 +13,7 @@ await service.deps.db.query('UPDATE teams SET max_concurrent_executions = 10000'
 
 const value = 'npm_kT9-setup-token';
 const put = async (name: string, secret: string, scope = 'team', key = service.key) => {
-  const answer = await service.request('PUT', `/secrets/${name}`, { key, body: { value: secret, scope } });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok('PUT', `/secrets/${name}`, { key, body: { value: secret, scope } });
 };
 await put('NPM_TOKEN', value);
 await put('DEPLOY', 'deploy-value-4711');
@@ -22,18 +21,10 @@ await put('DEPLOY', 'deploy-value-4711');
 const ofSetup = { name: 'NPM_TOKEN', phase: 'setup' };
 const newEnvironment = async (members: object) => {
   const body = { config: { name: 'E', setup_commands: ['npm ci'], ...members } };
-  const answer = await service.request<{ uid: string }>('POST', '/agent/environments', { body });
-  expect(answer.status, answer.text).toBe(201);
-  return answer.body.uid;
+  return (await service.ok<{ uid: string }>('POST', '/agent/environments', { body })).uid;
 };
-const taskOf = async (runToken: string) => {
-  const answer = await service.request<AgentTask>('POST', '/harness-support/resolve-prompt', {
-    key: runToken,
-    body: {},
-  });
-  expect(answer.status, answer.text).toBe(200);
-  return answer.body;
-};
+const taskOf = async (runToken: string) =>
+  await service.ok<AgentTask>('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
 const secretsOf = ({ secrets = [], setup_secrets: setup = [] }: AgentTask) => ({
   agent: secrets.map(({ name }) => name),
   setup: setup.map(({ name }) => name),
@@ -44,8 +35,7 @@ const start = async (key: string) => {
     { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
     { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's', prompt: 'Go.' },
   ];
-  const answer = await service.request('POST', '/harness-support/events', { key, body: { events } });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok('POST', '/harness-support/events', { key, body: { events } });
 };
 
 describe('a secret with the phase setup', () => {
@@ -95,12 +85,11 @@ describe('a secret with the phase setup', () => {
     expect(secretsOf(later).setup).toEqual([]);
     expect(later.redact).toContain(value);
 
-    const kept = await service.request('PUT', '/harness-support/workspace?turn=1', {
+    await service.ok('PUT', '/harness-support/workspace?turn=1', {
       key: first.runToken,
       raw: new Uint8Array(5),
       headers: { 'content-type': 'application/octet-stream' },
     });
-    expect(kept.status, kept.text).toBe(200);
     const report = { turn: 1, success: true, summary: '' };
     await service.request('POST', '/harness-support/finish-task', { key: first.runToken, body: report });
     await service.deps.db.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [first.executionId]);
@@ -122,8 +111,7 @@ describe('a secret with the phase setup', () => {
       { type: 'setup_step_started', ...step },
       { type: 'setup_step_finished', ...step, duration_ms: 1, exit_code: 0, output_tail: `${value} ${btoa(value)}` },
     ].map((event, index) => ({ seq: index + 1, occurred_at: '2026-01-02T03:04:05.000Z', ...event }));
-    const sent = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
-    expect(sent.status, sent.text).toBe(200);
+    await service.ok('POST', '/harness-support/events', { key: runToken, body: { events } });
     const timeline = await service.request('GET', `/agent/runs/${runId}/timeline`);
     expect(timeline.text).toContain(redacted);
     expect(timeline.text).not.toContain(value);
@@ -137,7 +125,7 @@ describe('a secret with the phase setup', () => {
     const report = { turn: 1, success: false, summary: 'It failed.', error };
     const answer = await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
     expect(answer.body).toMatchObject({ next: 'leave' });
-    expect((await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message).not.toHaveProperty(
+    expect((await service.ok<RunItem>('GET', `/agent/runs/${runId}`)).status_message).not.toHaveProperty(
       'session_debug_until',
     );
   });
@@ -153,9 +141,8 @@ describe('a secret with the phase setup', () => {
     const environment_id = await newEnvironment({});
     for (const secrets of [undefined, [{ name: 'NPM_TOKEN' }]]) {
       const body = { prompt: 'a', config: { environment_id, ...(secrets ? { secrets } : {}) } };
-      const created = await service.request<{ run_id: string }>('POST', '/agent/runs', { key: key.body.key, body });
-      expect(created.status, created.text).toBe(200);
-      const item = await service.request<RunItem>('GET', `/agent/runs/${created.body.run_id}`);
+      const created = await service.ok<{ run_id: string }>('POST', '/agent/runs', { key: key.body.key, body });
+      const item = await service.request<RunItem>('GET', `/agent/runs/${created.run_id}`);
       const named = item.body.agent_config?.secrets ?? [];
       expect(named).toEqual(expect.arrayContaining([ofSetup, { name: 'DEPLOY' }]));
       expect(named).toHaveLength(2);
@@ -200,22 +187,20 @@ describe('a secret with the phase setup', () => {
       return row?.secrets.map(({ variable, phase }) => `${variable} ${phase}`).sort();
     };
     const expected = ['DEPLOY undefined', 'NPM_TOKEN setup', 'OTHER undefined', 'REGISTRY setup'];
-    const created = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+    const created = await service.ok<{ run_id: string }>('POST', '/agent/runs', {
       key: agent.body.key,
       body: { prompt: 'a', mode: 'orchestrate', config: { environment_id } },
     });
-    expect(created.status, created.text).toBe(200);
-    expect(await rightsOf(created.body.run_id)).toEqual(expected);
-    const { runToken } = await service.claimRun(created.body.run_id);
+    expect(await rightsOf(created.run_id)).toEqual(expected);
+    const { runToken } = await service.claimRun(created.run_id);
     const task = await taskOf(runToken);
     expect(secretsOf(task).agent).toEqual(['DEPLOY', 'DEPLOY']);
     await start(runToken);
-    const started = await service.request<{ run_id: string }>('POST', children, {
+    const started = await service.ok<{ run_id: string }>('POST', children, {
       key: runToken,
       body: { prompt: 'A part.' },
     });
-    expect(started.status, started.text).toBe(200);
-    expect(await rightsOf(started.body.run_id)).toEqual(['OTHER undefined', 'REGISTRY setup']);
+    expect(await rightsOf(started.run_id)).toEqual(['OTHER undefined', 'REGISTRY setup']);
   });
 
   test('a person who removes the phase becomes an author of the environment', async () => {
@@ -228,8 +213,7 @@ describe('a secret with the phase setup', () => {
       body: { config },
     });
     const body = { config: { ...config, secrets: [{ name: 'NPM_TOKEN' }] } };
-    const edit = await service.request('PUT', `/agent/environments/${made.body.uid}`, { key: colleague.key, body });
-    expect(edit.status, edit.text).toBe(200);
+    await service.ok('PUT', `/agent/environments/${made.body.uid}`, { key: colleague.key, body });
     const asked = { prompt: 'a', config: { environment_id: made.body.uid, secrets: [{ name: 'MINE' }] } };
     const problem = await service.problem(403, 'POST', '/agent/runs', { key: owner.key, body: asked });
     expect(problem.detail).toContain(`accept environment ${made.body.uid}`);
@@ -248,12 +232,11 @@ describe('a child run', async () => {
   await taskOf(parent.runToken);
   const child = async (config: object) => {
     const body = { prompt: 'A part.', config };
-    const answer = await service.request<{ run_id: string }>('POST', children, { key: parent.runToken, body });
-    expect(answer.status, answer.text).toBe(200);
-    const item = await run(answer.body.run_id);
+    const answer = await service.ok<{ run_id: string }>('POST', children, { key: parent.runToken, body });
+    const item = await run(answer.run_id);
     const [row] = await service.deps.db.query<{ secrets: { name: string; phase?: string }[] }>(
       "SELECT rights->'secrets' AS secrets FROM run_requests WHERE run_id = $1",
-      [answer.body.run_id],
+      [answer.run_id],
     );
     return { withheld: item.withheld, secrets: row?.secrets.map(({ name, phase }) => `${name} ${phase}`) };
   };

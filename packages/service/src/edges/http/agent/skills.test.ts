@@ -1,39 +1,30 @@
 /** Tests skills of runs, from the request to the task that the agent gets. */
 import { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
-import { startTestService, type TestService } from '../../../../test/service.ts';
+import { describe, expect, test } from 'vitest';
+import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { openTestService } from '../../../../test/service.ts';
 
 const skill = (name: string, body = `Do ${name}.`) => `---\nname: ${name}\ndescription: About ${name}.\n---\n${body}\n`;
 const path = (name: string) => `skills/${name}/SKILL.md`;
-
-let host: FakeGitHost;
-let service: TestService;
-let commit: string;
-let environmentUid: string;
-beforeAll(async () => {
-  host = await startFakeGitHost({ accepts: (name, password) => name !== 'acme/private' || password === 'right' });
-  service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
-  commit = await host.commit('acme', 'site', {
-    [path('review')]: skill('review', '```sh\necho reviewed\n```'),
-    'skills/review/scripts/run.sh': 'echo run\n',
-    [path('test')]: skill('test'),
-    [path('broken')]: '---js\n---',
-    'SKILL.md': skill('at-the-top'),
-  });
-  await host.commit('other', 'same', { [path('test')]: skill('test') });
-  await host.commit('acme', 'private', { [path('secret')]: skill('secret', 'Private text.') });
-  const config = { name: 'E', github_repos: [{ owner: 'acme', repo: 'site' }] };
-  environmentUid = (await service.request<{ uid: string }>('POST', '/agent/environments', { body: { config } })).body
-    .uid;
+const host = closeAtEnd(
+  await startFakeGitHost({ accepts: (name, password) => name !== 'acme/private' || password === 'right' }),
+);
+const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
+const commit = await host.commit('acme', 'site', {
+  [path('review')]: skill('review', '```sh\necho reviewed\n```'),
+  'skills/review/scripts/run.sh': 'echo run\n',
+  [path('test')]: skill('test'),
+  [path('broken')]: '---js\n---',
+  'SKILL.md': skill('at-the-top'),
 });
-afterAll(async () => {
-  await service.close();
-  await host.close();
-});
+await host.commit('other', 'same', { [path('test')]: skill('test') });
+await host.commit('acme', 'private', { [path('secret')]: skill('secret', 'Private text.') });
+const config = { name: 'E', github_repos: [{ owner: 'acme', repo: 'site' }] };
+const environmentUid = (await service.ok<{ uid: string }>('POST', '/agent/environments', { body: { config } })).uid;
 
-const read = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+const read = async (runId: string) => await service.ok<RunItem>('GET', `/agent/runs/${runId}`);
 const resolve = (runToken: string) =>
   service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
 
@@ -119,7 +110,7 @@ describe('a run with a skill', () => {
     const { runId } = await start({ skill: 'acme/site:test' });
     const waiting = await service.newRun({ prompt: undefined, skill: 'acme/site:test' });
     const find = async (query: string) =>
-      (await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?${query}`)).body.runs.map((run) => run.run_id);
+      (await service.ok<{ runs: RunItem[] }>('GET', `/agent/runs?${query}`)).runs.map((run) => run.run_id);
     expect(await find('skill=acme/site:test')).toEqual([waiting, runId]);
     expect(await find('skill_spec=acme/site:test&sort_by=agent&sort_order=asc')).toEqual([runId, waiting]);
     expect(await find(`skill_spec=acme/site:${path('test')}`)).toEqual([runId]);
@@ -136,19 +127,16 @@ describe('a run with a skill', () => {
 
   test('can be rerun, and the rerun has the present version of the skill', async () => {
     const first = await start({ skill: 'acme/site:review' });
-    const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${first.runId}/rerun`, { body: {} });
-    expect(again.status, again.text).toBe(200);
-    expect((await read(again.body.run_id)).agent_config?.skill_spec).toBe(`acme/site:${path('review')}`);
-    await service.request('POST', `/agent/runs/${again.body.run_id}/cancel`);
+    const again = await service.ok<{ run_id: string }>('POST', `/agent/runs/${first.runId}/rerun`, { body: {} });
+    expect((await read(again.run_id)).agent_config?.skill_spec).toBe(`acme/site:${path('review')}`);
+    await service.request('POST', `/agent/runs/${again.run_id}/cancel`);
   });
 });
 
 describe('the skills of an agent identity', () => {
   const identity = async (skills: string[]) => {
     const body = { name: 'I', environment_id: environmentUid, skills };
-    const createdIdentity = await service.request<{ uid: string }>('POST', '/agent/identities', { body });
-    expect(createdIdentity.status, createdIdentity.text).toBe(201);
-    return createdIdentity.body.uid;
+    return (await service.ok<{ uid: string }>('POST', '/agent/identities', { body })).uid;
   };
 
   test('are used by runs of the identity that name no skill', async () => {
@@ -165,7 +153,7 @@ describe('the skills of an agent identity', () => {
   test('are used by runs that are started with a key of the identity', async () => {
     const agent_uid = await identity(['acme/site:test']);
     const body = { name: 'K', kind: 'agent', agent_uid };
-    const { key } = (await service.request<{ key: string }>('POST', '/keys', { body })).body;
+    const { key } = await service.ok<{ key: string }>('POST', '/keys', { body });
     expect((await start({ prompt: 'Look.' }, key)).task?.skills?.map(({ name }) => name)).toEqual(['test']);
   });
 });
@@ -233,13 +221,12 @@ describe('a schedule with a skill', () => {
       enabled: true,
       agent_config: { skill_spec: 'acme/site:test' },
     };
-    const { body } = await service.request<{ id: string }>('POST', '/agent/schedules', { body: schedule });
-    const fired = await service.request<{ run_id: string }>('POST', `/agent/schedules/${body.id}/run`);
-    expect(fired.status, fired.text).toBe(200);
-    const { runToken } = await service.claimRun(fired.body.run_id);
+    const body = await service.ok<{ id: string }>('POST', '/agent/schedules', { body: schedule });
+    const fired = await service.ok<{ run_id: string }>('POST', `/agent/schedules/${body.id}/run`);
+    const { runToken } = await service.claimRun(fired.run_id);
     const task = AgentTask.parse((await resolve(runToken)).body);
     expect(task.skills?.map(({ name }) => name)).toEqual(['test']);
-    expect(await read(fired.body.run_id)).toMatchObject({ title: 'test', agent_skill: { name: 'test' } });
+    expect(await read(fired.run_id)).toMatchObject({ title: 'test', agent_skill: { name: 'test' } });
   });
 
   test('is refused if the skill has a wrong form', async () => {
@@ -277,7 +264,7 @@ describe('an agent', () => {
     const foreign = await service.newRun({ prompt: 'a', skill: 'acme/private:secret' }, service.otherKey);
     const { runToken } = await service.claimRun(foreign);
     expect((await resolve(runToken)).status).toBe(401);
-    const { body } = await service.request<RunItem>('GET', `/agent/runs/${foreign}`, { key: service.otherKey });
+    const body = await service.ok<RunItem>('GET', `/agent/runs/${foreign}`, { key: service.otherKey });
     expect(body.status_message?.error_code).toBe('external_authentication_required');
   });
 });

@@ -25,9 +25,7 @@ await service.request('PUT', '/secrets/MINE', {
 const withSecret = { secrets: [{ name: 'MINE' }] };
 
 const started = async (assignment: Assignment): Promise<Assignment> => {
-  const at = '2026-01-02T03:04:05.000Z';
-  const events = [{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-  await service.request('POST', '/harness-support/events', { key: assignment.runToken, body: { events } });
+  await service.begin(assignment.runToken);
   return assignment;
 };
 const begin = async (runId: string) => await started(await service.claimRun(runId));
@@ -35,17 +33,15 @@ const lead = async (config: object = {}, key = owner.key) =>
   await begin(await service.newRun({ prompt: 'a', mode: 'orchestrate', config }, key));
 const below = (parent: Assignment, key: string, config: object = {}) =>
   service.newRun({ prompt: 'a', parent_run_id: parent.runId, config }, key);
-const childOf = async (parent: Assignment) => {
-  const answer = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
-    key: parent.runToken,
-    body: { prompt: 'a' },
-  });
-  expect(answer.status, answer.text).toBe(200);
-  return answer.body.run_id;
-};
+const childOf = async (parent: Assignment) =>
+  (
+    await service.ok<{ run_id: string }>('POST', '/harness-support/child-runs', {
+      key: parent.runToken,
+      body: { prompt: 'a' },
+    })
+  ).run_id;
 const followUp = async (runId: string, key: string) => {
-  const answer = await service.request('POST', `/agent/runs/${runId}/followups`, { key, body: { message: 'b' } });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok('POST', `/agent/runs/${runId}/followups`, { key, body: { message: 'b' } });
 };
 const message = (from: Assignment, runId: string) =>
   service.request<{ detail?: string; error_code?: string }>('POST', '/harness-support/messages', {
@@ -129,9 +125,8 @@ test("an agent key cannot answer a run's question by a message from the parent r
 test('the contents of a run do not grow each time that another person repeats the run', async () => {
   let runId = await service.newRun({ prompt: 'a' }, owner.key);
   for (const key of [colleague.key, owner.key, colleague.key, owner.key, colleague.key]) {
-    const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${runId}/rerun`, { key, body: {} });
-    expect(again.status, again.text).toBe(200);
-    runId = again.body.run_id;
+    const again = await service.ok<{ run_id: string }>('POST', `/agent/runs/${runId}/rerun`, { key, body: {} });
+    runId = again.run_id;
   }
   const [row] = await db.query<{ contents: object[] }>('SELECT contents FROM run_requests WHERE run_id = $1', [runId]);
   expect(row?.contents).toMatchObject([
@@ -177,7 +172,7 @@ test("a run cannot have a secret if its conversation used another person's envir
     { prompt: 'a', config: { environment_id: createdEnvironment.body.uid } },
     owner.key,
   );
-  const { body } = await service.request<{ conversation_id: string }>('GET', `/agent/runs/${first}`);
+  const body = await service.ok<{ conversation_id: string }>('GET', `/agent/runs/${first}`);
   const continued = { prompt: 'b', conversation_id: body.conversation_id, config: withSecret };
   const refused = await service.problem(403, 'POST', '/agent/runs', { key: owner.key, body: continued });
   expect(refused.detail).toContain(colleague.uid);
@@ -203,12 +198,11 @@ test("a child gets the secret that its parent has from the team, and not the exe
   };
   const parent = await lead({ environment_id: environment.body.uid });
   expect(await secretsOf(parent)).toEqual([['BOTH', values.team]]);
-  const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
+  const child = await service.ok<{ run_id: string }>('POST', '/harness-support/child-runs', {
     key: parent.runToken,
     body: { prompt: 'a', config: { secrets: [{ name: 'BOTH', variable: 'MINE' }] } },
   });
-  expect(child.status, child.text).toBe(200);
-  expect(await secretsOf(await begin(child.body.run_id))).toEqual([
+  expect(await secretsOf(await begin(child.run_id))).toEqual([
     ['MINE', values.team],
     ['BOTH', values.team],
   ]);
@@ -223,9 +217,8 @@ test("a rerun with the mode of another person's run has this person as an author
     [plain, true],
   ] as const) {
     const path = `/agent/runs/${runId}/rerun`;
-    const repeated = await service.request<{ run_id: string }>('POST', path, { key: owner.key, body });
-    expect(repeated.status, repeated.text).toBe(200);
-    expect((await rightsOf(repeated.body.run_id))?.personal_credentials).toBe(isPersonal);
+    const repeated = await service.ok<{ run_id: string }>('POST', path, { key: owner.key, body });
+    expect((await rightsOf(repeated.run_id))?.personal_credentials).toBe(isPersonal);
   }
 });
 
@@ -242,10 +235,9 @@ test('a configuration of somebody who left the team chooses no model and loosens
   const leading = await service.newRun({ prompt: 'a', mode: 'orchestrate' }, leaver.key);
   const repeat = async (body: object, runId = first) => {
     const path = `/agent/runs/${runId}/rerun`;
-    const repeated = await service.request<{ run_id: string }>('POST', path, { key: owner.key, body });
-    expect(repeated.status, repeated.text).toBe(200);
+    const repeated = await service.ok<{ run_id: string }>('POST', path, { key: owner.key, body });
     const [row] = await db.query('SELECT config, mode FROM runs JOIN run_requests ON run_id = id WHERE id = $1', [
-      repeated.body.run_id,
+      repeated.run_id,
     ]);
     return row;
   };
@@ -267,8 +259,7 @@ test('the text of somebody who left the team does not loosen the approvals and l
   const schedule = await create({ agent_config: strict }, owner.key);
   const loose = { checks: [{ name: 'tests', command: 'true' }] };
   const body = { ...aSchedule, agent_config: { approval_policy: 'auto-approve', max_turns: 50, ...loose } };
-  const changed = await service.request('PUT', `${scheduleBase}/${schedule.id}`, { key: leaver.key, body });
-  expect(changed.status, changed.text).toBe(200);
+  await service.ok('PUT', `${scheduleBase}/${schedule.id}`, { key: leaver.key, body });
   const configOfFire = async () => {
     await makeDue(schedule.id);
     await fireDueSchedules(service.deps);
@@ -288,11 +279,7 @@ test('the text of somebody who left the team does not loosen the approvals and l
     'SELECT revision FROM schedules WHERE id = $1',
     [schedule.id],
   );
-  const accepted = await service.request('POST', '/acceptances', {
-    key: owner.key,
-    body: { kind: 'schedule', uid: schedule.id, revision },
-  });
-  expect(accepted.status, accepted.text).toBe(200);
+  await service.ok('POST', '/acceptances', { key: owner.key, body: { kind: 'schedule', uid: schedule.id, revision } });
   expect(await configOfFire()).toMatchObject(present);
   expect(await configOfFire()).not.toHaveProperty('output_schema');
 });
@@ -308,7 +295,6 @@ test("a run that begins anew keeps the authors of the conversation in which its 
   await db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE run_id = $1`, [child]);
   await db.query(`UPDATE runs SET state = 'ERROR', ended_at = now() WHERE id = $1`, [child]);
   const body = { message: 'go on', workspace: 'changes' };
-  const sent = await service.request('POST', `/agent/runs/${child}/followups`, { key: owner.key, body });
-  expect(sent.status, sent.text).toBe(200);
+  await service.ok('POST', `/agent/runs/${child}/followups`, { key: owner.key, body });
   expect(await credentialsOf(db, (await service.claimRun(child)).executionId)).toBe('team');
 });

@@ -14,16 +14,11 @@ const { db } = service.deps;
 const values = { stdio: 'stdio-Value-4711', header: 'header-Value-4712', host: 'host-Value-4713' };
 const planted = Object.values(values);
 
-const post = async (path: string, body: object, key?: string) => {
-  const answer = await service.request<{ id: string; uid: string }>('POST', path, { body, ...(key ? { key } : {}) });
-  expect(answer.status, answer.text).toBe(201);
-  return answer.body;
-};
+const post = async (path: string, body: object, key?: string) =>
+  await service.ok<{ id: string; uid: string }>('POST', path, { body, ...(key ? { key } : {}) });
 const taskOf = async (runToken: string) => {
   const path = '/harness-support/resolve-prompt';
-  const answer = await service.request<AgentTask>('POST', path, { key: runToken, body: {} });
-  expect(answer.status, answer.text).toBe(200);
-  return answer.body;
+  return await service.ok<AgentTask>('POST', path, { key: runToken, body: {} });
 };
 
 describe('a run with MCP servers and a private repository', async () => {
@@ -58,8 +53,7 @@ describe('a run with MCP servers and a private repository', async () => {
       body('notice', { step_id: 't', name: 'note', data: { text } }),
       body('turn_finished', { step_id: 't' }),
     ].map((event, index) => ({ seq: index + 1, ...event }));
-    const answer = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
-    expect(answer.status, answer.text).toBe(200);
+    await service.ok('POST', '/harness-support/events', { key: runToken, body: { events } });
     const conversation = await service.request('GET', `/agent/runs/${runId}/conversation`);
     expect(conversation.text).toContain(redacted);
     const stored = await db.query<{ text: string }>('SELECT row_to_json(e)::text AS text FROM conversation_events e');
@@ -80,21 +74,17 @@ test("a guest of an environment gets neither the secrets of the environment nor 
   await service.request('PUT', '/secrets/SHARED', { ...owner, ...secret('the secret of theirs') });
   await service.request('PUT', '/secrets/SHARED', secret('the secret of ours'));
   const config = { name: 'Trap', secrets: [{ name: 'SHARED' }], setup_commands: ['env'] };
-  const createdEnvironment = await service.request<{ uid: string }>('POST', '/agent/environments', {
+  const createdEnvironment = await service.ok<{ uid: string }>('POST', '/agent/environments', {
     ...owner,
     body: { config },
   });
-  expect(createdEnvironment.status, createdEnvironment.text).toBe(201);
-  const { body: teams } = await service.request<{ teams: { uid: string; is_current: boolean }[] }>('GET', '/teams');
+  const teams = await service.ok<{ teams: { uid: string; is_current: boolean }[] }>('GET', '/teams');
   const ours = teams.teams.find(({ is_current }) => is_current)?.uid ?? '';
   const guest = await newPerson(service, ours, 'member');
-  await admitGuest(service, createdEnvironment.body.uid, guest, owner);
-  const runId = await service.newRun(
-    { prompt: 'a', config: { environment_id: createdEnvironment.body.uid } },
-    guest.key,
-  );
+  await admitGuest(service, createdEnvironment.uid, guest, owner);
+  const runId = await service.newRun({ prompt: 'a', config: { environment_id: createdEnvironment.uid } }, guest.key);
   const task = await taskOf((await service.claimRun(runId)).runToken);
-  expect(task.environment?.uid).toBe(createdEnvironment.body.uid);
+  expect(task.environment?.uid).toBe(createdEnvironment.uid);
   expect([task.secrets, task.redact]).toEqual([undefined, undefined]);
 });
 

@@ -10,11 +10,8 @@ const service = await openTestService();
 const team = await teamUidOf(service);
 const path = '/agent/identities';
 
-const create = async (body: object, key?: string): Promise<AgentIdentity> => {
-  const answer = await service.request('POST', path, { body, ...(key ? { key } : {}) });
-  expect(answer.status, answer.text).toBe(201);
-  return AgentIdentity.parse(answer.body);
-};
+const create = async (body: object, key?: string): Promise<AgentIdentity> =>
+  AgentIdentity.parse(await service.ok('POST', path, { body, ...(key ? { key } : {}) }));
 /** Sets a secret of the team that no service account may use. */
 const setSecret = (name: string) =>
   service.request('PUT', `/secrets/${name}`, { body: { value: `the value of ${name}`, scope: 'team', agents: [] } });
@@ -23,12 +20,11 @@ const keyOf = async (identity: AgentIdentity, key?: string) => {
   return await service.request<{ key: string; uid: string }>('POST', '/keys', { body, ...(key ? { key } : {}) });
 };
 const runOf = async (body: object, key?: string) => {
-  const createdRun = await service.request<{ run_id: string }>('POST', '/agent/runs', {
+  const createdRun = await service.ok<{ run_id: string }>('POST', '/agent/runs', {
     body: { prompt: 'a', ...body },
     ...(key ? { key } : {}),
   });
-  expect(createdRun.status, createdRun.text).toBe(200);
-  return (await service.request<Record<string, unknown>>('GET', `/agent/runs/${createdRun.body.run_id}`)).body;
+  return await service.ok<Record<string, unknown>>('GET', `/agent/runs/${createdRun.run_id}`);
 };
 
 describe('an agent identity', () => {
@@ -42,16 +38,16 @@ describe('an agent identity', () => {
       secrets: [],
       on_behalf_of_enabled: false,
     });
-    expect((await service.request('GET', `${path}/${made.uid}`)).body).toEqual(made);
+    expect(await service.ok('GET', `${path}/${made.uid}`)).toEqual(made);
     const changed = await service.request('PUT', `${path}/${made.uid}`, {
       body: { description: '', base_model: null, skills: ['a/b:c'], secrets: [{ name: 'TOKEN' }] },
     });
     const { description: _description, updated_at: _updated, ...kept } = made;
     expect(changed.body).toMatchObject({ ...kept, skills: ['a/b:c'], secrets: [{ name: 'TOKEN' }] });
     expect(changed.body).not.toHaveProperty('description');
-    const { agents } = ListAgentIdentitiesResponse.parse((await service.request('GET', path)).body);
+    const { agents } = ListAgentIdentitiesResponse.parse(await service.ok('GET', path));
     expect(agents).toContainEqual(changed.body);
-    expect((await service.request('DELETE', `${path}/${made.uid}`)).body).toEqual({ success: true });
+    expect(await service.ok('DELETE', `${path}/${made.uid}`)).toEqual({ success: true });
     await service.problem(404, 'GET', `${path}/${made.uid}`);
   });
 
@@ -99,7 +95,7 @@ describe('an agent identity', () => {
     const made = await create({ name: 'Full', ...members });
     const sealed = { docs: { url: 'https://mcp.example/docs', headers: { A: expect.stringMatching(/^sealed:/) } } };
     expect(made).toMatchObject({ ...members, mcp_servers: sealed, base_harness: 'oz', available: true });
-    const put = async (body: object) => (await service.request('PUT', `${path}/${made.uid}`, { body })).body;
+    const put = async (body: object) => await service.ok('PUT', `${path}/${made.uid}`, { body });
     const nothing = { prompt: null, harness: null, base_harness: null, mcp_servers: null, worker_host: null };
     expect(await put(nothing)).toMatchObject({ ...members, mcp_servers: sealed });
     expect(await put({ base_harness: 'builtin', mcp_servers: { own: { command: 'tool' } } })).toMatchObject({
@@ -118,7 +114,7 @@ describe('an agent identity', () => {
     const members = { default_runner_uid: environment.body.uid, credential_strategy: 'EXECUTOR' };
     const made = await create({ name: 'Runner', ...members });
     expect(made).toMatchObject({ ...members, available: true });
-    const put = async (body: object) => (await service.request('PUT', `${path}/${made.uid}`, { body })).body;
+    const put = async (body: object) => await service.ok('PUT', `${path}/${made.uid}`, { body });
     for (const same of [{}, { default_runner_uid: null, credential_strategy: null }])
       expect(await put(same)).toMatchObject(members);
     const run = await runOf({ agent_identity_uid: made.uid });
@@ -184,7 +180,7 @@ describe('an agent identity', () => {
     const made = await create({ name: 'I', environment_id: environment.body.uid });
     expect(made.available).toBe(true);
     await service.request('DELETE', `/agent/environments/${environment.body.uid}`);
-    expect((await service.request('GET', `${path}/${made.uid}`)).body).toMatchObject({ available: false });
+    expect(await service.ok('GET', `${path}/${made.uid}`)).toMatchObject({ available: false });
     const renamed = await service.request('PUT', `${path}/${made.uid}`, { body: { name: 'J', environment_id: '' } });
     expect(renamed.body).toMatchObject({ name: 'J', available: true });
   });
@@ -198,7 +194,7 @@ describe('an agent identity', () => {
     });
     expect(problem.errors).toMatchObject([{ path: 'secrets', message: expect.stringContaining('no secret NONE') }]);
     await service.request('DELETE', '/secrets/LEAVING?scope=team');
-    expect((await service.request('GET', one)).body).toMatchObject({ available: false });
+    expect(await service.ok('GET', one)).toMatchObject({ available: false });
     const changed = await service.request('PUT', one, { body: { name: 'J' } });
     expect(changed.body).toMatchObject({ name: 'J', available: false });
   });
@@ -311,11 +307,11 @@ describe('agent_identity_uid', () => {
     const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${first.run_id}/rerun`);
     const revision = { kind: 'agent_identity', uid: identity.uid, revision: 1, is_accepted: false };
     for (const id of [first.run_id, again.body.run_id])
-      expect((await service.request<RunItem>('GET', `/agent/runs/${id}`)).body).toMatchObject({
+      expect(await service.ok<RunItem>('GET', `/agent/runs/${id}`)).toMatchObject({
         agent_config: { mcp_servers: { tool: { command: 'tool' } } },
         contents: expect.arrayContaining([expect.objectContaining(revision)]),
       });
-    const { body } = await service.request<{ waiting: object[] }>('GET', `/acceptances?uid=${identity.uid}`);
+    const body = await service.ok<{ waiting: object[] }>('GET', `/acceptances?uid=${identity.uid}`);
     expect(body.waiting).toMatchObject([{ revision: 2 }]);
   });
 
@@ -347,10 +343,10 @@ describe('the agents of a factory', () => {
     expect(reviewer).toMatchObject({ ...defaults, name: 'reviewer', agent_type: 'REVIEW', worker_host: 'mac' });
     await apply({ ...baseFiles, 'agents/reviewer/agent.md': '---\nagentType: REVIEW\n---\n\nReview well.\n' });
     const one = `${path}/${reviewer?.uid}`;
-    expect((await service.request('GET', one)).body).toMatchObject({ uid: reviewer?.uid, prompt: 'Review well.' });
-    const all = ListAgentIdentitiesResponse.parse((await service.request('GET', path)).body).agents;
+    expect(await service.ok('GET', one)).toMatchObject({ uid: reviewer?.uid, prompt: 'Review well.' });
+    const all = ListAgentIdentitiesResponse.parse(await service.ok('GET', path)).agents;
     expect(all.filter(({ factory_uid }) => factory_uid !== undefined)).toEqual([]);
-    expect([await list(service.otherKey), (await service.request('GET', `${path}?factory_uid=x`)).body]).toEqual([
+    expect([await list(service.otherKey), await service.ok('GET', `${path}?factory_uid=x`)]).toEqual([
       [],
       { agents: [] },
     ]);
@@ -371,17 +367,12 @@ test('give a child run no secret that its parent did not have', async () => {
   await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
   await service.request('PUT', `${path}/${identity.uid}`, { body: { secrets, base_model: 'runbook' } });
   const body = { prompt: 'a' };
-  const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
-    key: runToken,
-    body,
-  });
-  expect(child.status, child.text).toBe(200);
-  const run = await service.request<{ agent_config: object }>('GET', `/agent/runs/${child.body.run_id}`);
+  const child = await service.ok<{ run_id: string }>('POST', '/harness-support/child-runs', { key: runToken, body });
+  const run = await service.request<{ agent_config: object }>('GET', `/agent/runs/${child.run_id}`);
   expect(run.body).toMatchObject({ executor: { uid: identity.uid } });
   expect(run.body.agent_config).not.toHaveProperty('secrets');
   const asked = (name: string) => ({ key: runToken, body: { prompt: 'a', config: { secrets: [{ name }] } } });
-  const first = await service.request('POST', '/harness-support/child-runs', asked('FIRST'));
-  expect(first.status, first.text).toBe(200);
+  await service.ok('POST', '/harness-support/child-runs', asked('FIRST'));
   await service.problem(403, 'POST', '/harness-support/child-runs', asked('SECOND'));
 });
 
@@ -397,7 +388,7 @@ describe('on_behalf_of', () => {
 
   test('reaches the environments that admit the person as a guest, after the person has accepted the identity', async () => {
     const person = await newPerson(service, team, 'member');
-    const { body } = await service.request<{ uid: string }>('POST', '/agent/environments', {
+    const body = await service.ok<{ uid: string }>('POST', '/agent/environments', {
       key: service.otherKey,
       body: { config: { name: 'Theirs' } },
     });

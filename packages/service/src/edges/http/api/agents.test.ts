@@ -1,33 +1,26 @@
 import { type AgentVariant, ListAgentsResponse } from '@runyard/contract/team/agents';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
-import { startTestService, type TestService } from '../../../../test/service.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { openTestService } from '../../../../test/service.ts';
 import type { Principal } from '../../../team/access/keys/principal.ts';
 import { listAgents } from '../../../team/skills/list-agents.ts';
 
 const skill = (name: string) => `---\nname: ${name}\ndescription: About ${name}.\n---\nDo ${name}.\n`;
 const tokens: Readonly<Record<string, string>> = { 'acme/private': 'of-team', 'acme/own': 'of-person' };
-
-let host: FakeGitHost;
-let service: TestService;
-let member: string;
-beforeAll(async () => {
-  host = await startFakeGitHost({ accepts: (name, password) => [undefined, password].includes(tokens[name]) });
-  service = await startTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
-  await host.commit('acme', 'site', {
-    'skills/zebra/SKILL.md': skill('zebra'),
-    'skills/ant/SKILL.md': skill('ant'),
-    '.claude/skills/bad/SKILL.md': 'no front matter',
-  });
-  await host.commit('acme', 'other', { '.agents/skills/ant/SKILL.md': skill('ant') });
-  await host.commit('acme', 'private', { 'skills/hidden/SKILL.md': skill('hidden') });
-  await host.commit('acme', 'own', { 'skills/own/SKILL.md': skill('own') });
-  member = await service.newKey({ role: 'member' });
+const host = closeAtEnd(
+  await startFakeGitHost({ accepts: (name, password) => [undefined, password].includes(tokens[name]) }),
+);
+const service = await openTestService({ env: { RUNYARD_CODE_HOST_URL: host.template } });
+await host.commit('acme', 'site', {
+  'skills/zebra/SKILL.md': skill('zebra'),
+  'skills/ant/SKILL.md': skill('ant'),
+  '.claude/skills/bad/SKILL.md': 'no front matter',
 });
-afterAll(async () => {
-  await service.close();
-  await host.close();
-});
+await host.commit('acme', 'other', { '.agents/skills/ant/SKILL.md': skill('ant') });
+await host.commit('acme', 'private', { 'skills/hidden/SKILL.md': skill('hidden') });
+await host.commit('acme', 'own', { 'skills/own/SKILL.md': skill('own') });
+const member = await service.newKey({ role: 'member' });
 
 const environment = async (name: string, repos: readonly string[], key = service.key): Promise<string> => {
   const github_repos = repos.map((repo) => ({ owner: 'acme', repo }));
@@ -37,11 +30,8 @@ const environment = async (name: string, repos: readonly string[], key = service
   });
   return createdEnvironment.body.uid;
 };
-const list = async (query = '', key = service.key) => {
-  const answer = await service.request('GET', `/agent${query}`, { key });
-  expect(answer.status, answer.text).toBe(200);
-  return ListAgentsResponse.parse(answer.body).agents;
-};
+const list = async (query = '', key = service.key) =>
+  ListAgentsResponse.parse(await service.ok('GET', `/agent${query}`, { key })).agents;
 const names = async (query = '', key = service.key) => (await list(query, key)).map(({ name }) => name);
 const variantsOf = async (query: string): Promise<AgentVariant[]> =>
   (await list(query)).flatMap((each) => each.variants);

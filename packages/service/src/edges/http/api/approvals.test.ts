@@ -18,20 +18,19 @@ interface Item {
   blocked_on?: BlockedOn;
   status_message?: { message: string };
 }
-const read = async (runId: string) => (await service.request<Item>('GET', `/agent/runs/${runId}`)).body;
+const read = async (runId: string) => await service.ok<Item>('GET', `/agent/runs/${runId}`);
 const send = (token: string, events: object[]) =>
-  service.request('POST', '/harness-support/events', {
-    key: token,
-    body: { events: events.map((event, index) => ({ seq: index + 1, occurred_at: at, ...event })) },
-  });
+  service.report(
+    token,
+    events.map((event, index) => ({ seq: index + 1, occurred_at: at, ...event })),
+  );
 const begin = [
   { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
   { type: 'turn_started', step_id: 's1', prompt: 'Go.' },
 ];
 const followUps = (runId: string) => `/agent/runs/${runId}/followups`;
 const inbox = async (token: string) =>
-  (await service.request<{ items: Record<string, unknown>[] }>('GET', '/harness-support/inbox', { key: token })).body
-    .items;
+  (await service.ok<{ items: Record<string, unknown>[] }>('GET', '/harness-support/inbox', { key: token })).items;
 
 /** Starts a run whose agent asks a question, so that the run waits for a decision. */
 async function blockedRun(config: Record<string, unknown> = {}) {
@@ -205,12 +204,11 @@ describe('a run with an open question and without a sandbox', () => {
   const conversationAfter = async (keep: { request_id?: string; after?: object[] }) => {
     const { runId, runToken, executionId } = await blockedRun();
     const query = keep.request_id === undefined ? '' : `&request_id=${keep.request_id}`;
-    const kept = await service.request('PUT', `/harness-support/memory?turn=1${query}`, {
+    await service.ok('PUT', `/harness-support/memory?turn=1${query}`, {
       key: runToken,
       raw: 'what it knows',
       headers: { 'content-type': 'application/octet-stream' },
     });
-    expect(kept.status).toBe(200);
     if (keep.after) await send(runToken, [...begin, { type: 'blocked', step_id: 's1', request }, ...keep.after]);
     await endSandbox(executionId);
     expect((await service.request('POST', followUps(runId), { body: { decision: 'approve' } })).status).toBe(200);
@@ -281,7 +279,7 @@ test('a create with an unknown approval_policy gets 400 with the known policies'
 
 test('a question stays open when its turn ends, but a failure of the turn ends the run', async () => {
   const finish = async (token: string, report: object) =>
-    (await service.request('POST', '/harness-support/finish-task', { key: token, body: { turn: 1, ...report } })).body;
+    await service.ok('POST', '/harness-support/finish-task', { key: token, body: { turn: 1, ...report } });
   const one = await blockedRun();
   expect(await finish(one.runToken, { success: true, summary: 'done' })).toEqual({ next: 'wait' });
   expect((await read(one.runId)).state).toBe('BLOCKED');
@@ -333,26 +331,21 @@ describe('an agent key', () => {
     expect((await answer(runId, key)).status).toBe(200);
     const [item] = await inbox(runToken);
     const forged = { type: 'user', uid: 'somebody-else' };
-    await service.request('POST', '/harness-support/events', {
-      key: runToken,
-      body: {
-        events: [
-          {
-            seq: 4,
-            occurred_at: at,
-            type: 'decided',
-            step_id: 's1',
-            request_id: 'q1',
-            kind: 'permission',
-            title: 'rm -rf build',
-            decision: 'approve',
-            by: 'person',
-            answered_by: forged,
-            follow_up_id: item?.id,
-          },
-        ],
+    await service.report(runToken, [
+      {
+        seq: 4,
+        occurred_at: at,
+        type: 'decided',
+        step_id: 's1',
+        request_id: 'q1',
+        kind: 'permission',
+        title: 'rm -rf build',
+        decision: 'approve',
+        by: 'person',
+        answered_by: forged,
+        follow_up_id: item?.id,
       },
-    });
+    ]);
     const author = { type: 'service_account', uid, display_name: 'A key' };
     // The members are in the order in which PostgreSQL returns them, because the text is searched for in other answers.
     const stored = JSON.stringify({ uid, type: author.type, display_name: author.display_name });
@@ -381,12 +374,11 @@ describe('an agent key', () => {
 
   test('answers a question of a child run only if the parent run names the key', async () => {
     const { runToken } = await service.startExecution({ mode: 'orchestrate', config: { approvals_from: ['a', 'b'] } });
-    const child = await service.request<{ run_id: string }>('POST', '/harness-support/child-runs', {
+    const child = await service.ok<{ run_id: string }>('POST', '/harness-support/child-runs', {
       key: runToken,
       body: { prompt: 'a', config: { approvals_from: ['b', 'c'] } },
     });
-    expect(child.status, child.text).toBe(200);
-    const { body } = await service.request<{ agent_config: object }>('GET', `/agent/runs/${child.body.run_id}`);
+    const body = await service.ok<{ agent_config: object }>('GET', `/agent/runs/${child.run_id}`);
     expect(body.agent_config).toMatchObject({ approvals_from: ['b'] });
   });
 });

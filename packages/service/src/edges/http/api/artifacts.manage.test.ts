@@ -8,28 +8,19 @@ import { openTestService } from '../../../../test/service.ts';
 const service = await openTestService();
 const execution = await service.startExecution();
 
-const report = async (artifact_type: string, data: object, runToken = execution.runToken) => {
-  const answer = await service.request('POST', '/harness-support/report-artifact', {
-    key: runToken,
-    body: { artifact_type, data },
-  });
-  expect(answer.status, answer.text).toBe(200);
-  return ReportArtifactResponse.parse(answer.body);
-};
+const report = async (artifact_type: string, data: object, runToken = execution.runToken) =>
+  ReportArtifactResponse.parse(
+    await service.ok('POST', '/harness-support/report-artifact', { key: runToken, body: { artifact_type, data } }),
+  );
 
 const upload = async (artifactType: 'FILE' | 'SCREENSHOT', data: object, bytes = 'hello') => {
   const { artifact_uid, upload_url } = await report(artifactType, data);
-  const put = await service.request('PUT', upload_url ?? '', { key: null, raw: bytes });
-  expect(put.status).toBe(200);
+  await service.ok('PUT', upload_url ?? '', { key: null, raw: bytes });
   return artifact_uid;
 };
 const file = (bytes?: string) => upload('FILE', { filename: 'a.txt', filepath: '/secret/a.txt' }, bytes);
 
-const share = async (uid: string) => {
-  const answer = await service.request('POST', `/agent/artifacts/${uid}/share`);
-  expect(answer.status, answer.text).toBe(200);
-  return ArtifactSharing.parse(answer.body);
-};
+const share = async (uid: string) => ArtifactSharing.parse(await service.ok('POST', `/agent/artifacts/${uid}/share`));
 
 const blobKeys = async (uid: string) => {
   const keys = [];
@@ -65,7 +56,7 @@ describe('POST /agent/artifacts/{artifactUid}/share', () => {
     const uid = await file();
     expect((await service.request('GET', `/agent/artifacts/${uid}`)).text).not.toContain('is_public');
     expect(await share(uid)).toEqual(await share(uid));
-    expect((await service.request('GET', `/agent/artifacts/${uid}`)).body).toMatchObject({ is_public: true });
+    expect(await service.ok('GET', `/agent/artifacts/${uid}`)).toMatchObject({ is_public: true });
   });
 
   test.each([
@@ -222,7 +213,7 @@ test('a PULL_REQUEST that is reported again updates the same artifact', async ()
   const second = await report('PULL_REQUEST', { url: 'https://E.com/o/r/pull/1/', branch: 'fix' }, other.runToken);
   expect(second.artifact_uid).toBe(first.artifact_uid);
   await report('PULL_REQUEST', { url: 'https://e.com/o/r/pull/2', branch: 'fix' }, other.runToken);
-  const { body } = await service.request<{ artifacts: object[] }>('GET', `/agent/runs/${other.runId}`);
+  const body = await service.ok<{ artifacts: object[] }>('GET', `/agent/runs/${other.runId}`);
   expect(body.artifacts).toMatchObject([
     { data: { url: 'https://E.com/o/r/pull/1/', branch: 'fix' } },
     { data: { url: 'https://e.com/o/r/pull/2' } },

@@ -15,15 +15,14 @@ const service = await openTestService({
 });
 const execution = await service.startExecution();
 
-const reportArtifact = async (artifactType: string, data: object, headers = {}) => {
-  const answer = await service.request('POST', '/harness-support/report-artifact', {
-    key: execution.runToken,
-    body: { artifact_type: artifactType, data },
-    headers,
-  });
-  expect(answer.status, answer.text).toBe(200);
-  return ReportArtifactResponse.parse(answer.body);
-};
+const reportArtifact = async (artifactType: string, data: object, headers = {}) =>
+  ReportArtifactResponse.parse(
+    await service.ok('POST', '/harness-support/report-artifact', {
+      key: execution.runToken,
+      body: { artifact_type: artifactType, data },
+      headers,
+    }),
+  );
 
 const put = (url: string | undefined, raw: string | Uint8Array<ArrayBuffer>) =>
   service.request('PUT', url ?? '', { key: null, raw, headers: { 'content-type': 'text/plain' } });
@@ -39,8 +38,7 @@ const file = async (data: object = {}, bytes = 'hello') => {
 };
 
 const itemsOf = async (runId: string) =>
-  (await service.request<{ artifacts: { data: { artifact_uid?: string } }[] }>('GET', `/agent/runs/${runId}`)).body
-    .artifacts;
+  (await service.ok<{ artifacts: { data: { artifact_uid?: string } }[] }>('GET', `/agent/runs/${runId}`)).artifacts;
 
 describe('a FILE', () => {
   test('becomes visible after its bytes are stored', async () => {
@@ -101,7 +99,7 @@ describe('a FILE', () => {
     expect(etag).toBe(`"${createHash('sha256').update('0123456789').digest('hex')}"`);
     const same = await service.request('GET', url, { key: null, headers: { range: 'bytes=7-', 'if-range': etag } });
     expect([same.status, same.text, same.headers.get('etag')]).toEqual([206, '789', etag]);
-    const { body } = await service.request<ArtifactResponse>('GET', `/agent/artifacts/${uid}`);
+    const body = await service.ok<ArtifactResponse>('GET', `/agent/artifacts/${uid}`);
     expect(ArtifactResponse.parse(body).data).toMatchObject({ sha256: etag.slice(1, -1) });
     const head = await service.request('HEAD', url, { key: null });
     expect([head.status, head.text, head.headers.get('content-length')]).toEqual([200, '', '10']);
@@ -133,10 +131,7 @@ describe('a FILE', () => {
     await expect(lost).rejects.toThrow('connection lost');
     // The agent sends the file again.
     expect((await put(upload_url, 'one')).status).toBe(200);
-    const { body } = await service.request<{ data: { download_url: string } }>(
-      'GET',
-      `/agent/artifacts/${artifact_uid}`,
-    );
+    const body = await service.ok<{ data: { download_url: string } }>('GET', `/agent/artifacts/${artifact_uid}`);
     expect((await service.request('GET', body.data.download_url)).text).toBe('one');
   });
 
@@ -179,7 +174,7 @@ describe('a FILE', () => {
       body: { artifact_type: 'FILE', data: { filename: 'a', size_bytes: size * 1024 * 1024 } },
     });
     const path = '/harness-support/report-artifact';
-    const { body } = await service.request<{ upload_url: string }>('POST', path, report(1.75));
+    const body = await service.ok<{ upload_url: string }>('POST', path, report(1.75));
     expect((await put(body.upload_url, new Uint8Array(1.75 * 1024 * 1024))).status).toBe(200);
     expect((await service.problem(413, 'POST', path, report(mb))).detail).toContain(detail);
   });
@@ -225,7 +220,7 @@ describe('a FILE', () => {
     ['out/a.txt', 'out/a.txt'],
   ])('reports the path %s without parts that lead out of the folder', async (filepath, told) => {
     const uid = await file({ filepath });
-    const { body } = await service.request<ArtifactResponse>('GET', `/agent/artifacts/${uid}`);
+    const body = await service.ok<ArtifactResponse>('GET', `/agent/artifacts/${uid}`);
     expect(ArtifactResponse.parse(body).data).toMatchObject({ filepath: told });
   });
 
@@ -252,7 +247,7 @@ describe('GET /agent/artifacts/{artifactUid}', () => {
   test('answers with a download URL for a SCREENSHOT', async () => {
     const { artifact_uid, upload_url } = await reportArtifact('SCREENSHOT', { description: 'The page' });
     await put(upload_url, 'png');
-    const { body } = await service.request('GET', `/agent/artifacts/${artifact_uid}`);
+    const body = await service.ok('GET', `/agent/artifacts/${artifact_uid}`);
     expect(ArtifactResponse.parse(body)).toMatchObject({
       artifact_type: 'SCREENSHOT',
       data: { content_type: 'image/png', description: 'The page' },
@@ -264,7 +259,7 @@ describe('GET /agent/artifacts/{artifactUid}', () => {
     await put(upload_url, 'png');
     const url = 'https://example.com/acme/site/pull/7';
     await reportArtifact('PULL_REQUEST', { url, branch: 'b' });
-    const { body } = await service.request<ArtifactResponse>('GET', `/agent/artifacts/${artifact_uid}`);
+    const body = await service.ok<ArtifactResponse>('GET', `/agent/artifacts/${artifact_uid}`);
     const { source_links: links } = body.artifact_type === 'SCREENSHOT' ? body : expect.fail('no picture');
     expect(links?.run_url).toMatch(/\/runs\/[0-9a-f-]{36}$/);
     expect(links?.pull_request_urls).toContain(url);
@@ -277,7 +272,7 @@ describe('GET /agent/artifacts/{artifactUid}', () => {
 
   test("answers with the whole text of a PLAN, which the run's list of artifacts omits", async () => {
     const { artifact_uid } = await reportArtifact('PLAN', { title: 'Plan', content: '# Steps' });
-    const { body } = await service.request('GET', `/agent/artifacts/${artifact_uid}`);
+    const body = await service.ok('GET', `/agent/artifacts/${artifact_uid}`);
     expect(ArtifactResponse.parse(body)).toMatchObject({
       data: { content: '# Steps', content_type: 'text/markdown', title: 'Plan' },
     });

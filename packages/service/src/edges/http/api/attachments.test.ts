@@ -10,9 +10,7 @@ afterEach(async () => void (await db.query('DELETE FROM prepared_attachments')))
 const nobody = '01900000-0000-7000-8000-000000000000';
 const begin = async () => {
   const started = await service.startExecution();
-  const occurred_at = '2026-01-02T03:04:05.000Z';
-  const events = [{ seq: 1, occurred_at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-  await service.request('POST', '/harness-support/events', { key: started.runToken, body: { events } });
+  await service.begin(started.runToken);
   return started;
 };
 const filesOf = (count: number) =>
@@ -20,9 +18,9 @@ const filesOf = (count: number) =>
 const preparePath = (runId: string) => `/agent/runs/${runId}/attachments/prepare`;
 const prepare = async (runId: string, options: { key?: string; count?: number } = {}) => {
   const { key = service.key, count = 1 } = options;
-  const answer = await service.request('POST', preparePath(runId), { key, body: { files: filesOf(count) } });
-  expect(answer.status, answer.text).toBe(200);
-  const [first] = PrepareAttachmentsResponse.parse(answer.body).attachments;
+  const [first] = PrepareAttachmentsResponse.parse(
+    await service.ok('POST', preparePath(runId), { key, body: { files: filesOf(count) } }),
+  ).attachments;
   if (!first) throw new Error('nothing was prepared');
   return first;
 };
@@ -39,7 +37,7 @@ const followUp = (runId: string, attachments: readonly object[]) => ({
 });
 const itemsOf = async (key: string) => {
   type Items = { items: { attachments?: { file_name: string; path: string; size_bytes: number }[] }[] };
-  return (await service.request<Items>('GET', '/harness-support/inbox', { key })).body.items;
+  return (await service.ok<Items>('GET', '/harness-support/inbox', { key })).items;
 };
 
 test('a follow-up accepts a previously uploaded file once, together with a file whose bytes it contains', async () => {
@@ -111,8 +109,7 @@ test('files for a conversation are prepared for its latest run', async () => {
   const of = (id: string) => `/agent/conversations/${id}/attachments/prepare`;
   const body = { files: filesOf(1) };
   const headers = { 'idempotency-key': 'once' };
-  const answer = await service.request('POST', of(run.body.conversation_id), { body, headers });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok('POST', of(run.body.conversation_id), { body, headers });
   await service.problem(409, 'POST', of(run.body.conversation_id), { body: { files: filesOf(2) }, headers });
   expect(await db.query('SELECT run_id FROM prepared_attachments')).toEqual([{ run_id: runId }]);
   await service.problem(404, 'POST', of(nobody), { body });

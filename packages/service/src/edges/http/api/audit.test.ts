@@ -132,11 +132,10 @@ describe('an entry', () => {
     const createdKey = await service.request<{ key: string }>('POST', '/keys', {
       body: { name: 'K', kind: 'personal' },
     });
-    const named = await service.request('POST', '/keys', { body: { name: createdKey.body.key, kind: 'personal' } });
-    expect(named.status).toBe(201);
-    const { key: invitation } = (
-      await service.request<{ key: string }>('POST', `/teams/${first}/invitations`, { body: { role: 'member' } })
-    ).body;
+    await service.ok('POST', '/keys', { body: { name: createdKey.body.key, kind: 'personal' } });
+    const { key: invitation } = await service.ok<{ key: string }>('POST', `/teams/${first}/invitations`, {
+      body: { role: 'member' },
+    });
     const subscription = await service.request<{ secret: string }>('POST', '/event-subscriptions', {
       body: { url: 'https://example.com/planted-in-url', events: ['run.created'] },
     });
@@ -173,7 +172,7 @@ describe('GET /audit-log', () => {
   });
 
   test('lists the runs that keys created: directly, through a factory, and with a manual start of a schedule', async () => {
-    const post = async <T>(path: string, body: object) => (await service.request<T>('POST', path, { body })).body;
+    const post = async <T>(path: string, body: object) => await service.ok<T>('POST', path, { body });
     const { uid } = await post<{ uid: string }>('/factory', { name: 'Audited' });
     const schedule = { name: 'S', cron_schedule: '@yearly', prompt: 'a', enabled: true };
     const { id } = await post<{ id: string }>('/agent/schedules', schedule);
@@ -217,7 +216,7 @@ describe('a team that makes changes all day', () => {
       key: admin.key,
       body: { name: 'K', kind: 'personal' },
     });
-    const { environments } = (await service.request<{ environments: object[] }>('GET', '/agent/environments')).body;
+    const { environments } = await service.ok<{ environments: object[] }>('GET', '/agent/environments');
     await full(first, maxChangesPerDay);
     const refused = await create(admin.key);
     expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '3600']);
@@ -283,8 +282,7 @@ describe('an action that changes no resource has an entry', () => {
     const { runId, runToken } = await service.startExecution();
     const subject = { type: 'run', uid: runId };
     const at = '2026-01-02T03:04:05.000Z';
-    const send = (...events: object[]) =>
-      service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+    const send = (...events: object[]) => service.report(runToken, events);
     const answer = (body: object) =>
       service.request<{ followup_id: string }>('POST', `/agent/runs/${runId}/followups`, { body });
     await send(

@@ -41,12 +41,12 @@ describe('automations', () => {
     const list = await service.request<{ automations: Automation[] }>('GET', base);
     expect(list.body.automations).toEqual([a, b]);
     const path = `${base}/${b.uid}`;
-    expect((await service.request('GET', path)).body).toEqual(b);
+    expect(await service.ok('GET', path)).toEqual(b);
     const replaced = await service.request('PUT', path, { body: bodyOf({ name: 'C', enabled: false }) });
     expect(replaced.body).toMatchObject({ uid: b.uid, name: 'C', enabled: false, overlap: 'allow' });
     expect(replaced.body).not.toHaveProperty('concurrency_key');
     expect(replaced.body).not.toHaveProperty('config');
-    expect((await service.request('DELETE', path)).body).toEqual({ success: true });
+    expect(await service.ok('DELETE', path)).toEqual({ success: true });
     await service.problem(404, 'GET', path);
     await service.problem(404, 'PUT', path, { body: bodyOf({ name: 'D' }) });
     await service.problem(404, 'DELETE', path);
@@ -111,13 +111,12 @@ describe('automations', () => {
     const gone = await createWebhook();
     const { uid } = await create({ triggers: [triggerOf(undefined, gone.uid), { provider: 'linear', event: 'x' }] });
     await service.request('DELETE', `${webhooks}/${gone.uid}`);
-    const read = Automation.parse((await service.request('GET', `${base}/${uid}`)).body);
+    const read = Automation.parse(await service.ok('GET', `${base}/${uid}`));
     expect(read.problems).toEqual([
       `triggers[0]: the webhook ${gone.uid} was deleted`,
       'triggers[1]: this service has no provider linear',
     ]);
-    const saved = await service.request('PUT', `${base}/${uid}`, { body: bodyOf({ triggers: read.triggers }) });
-    expect(saved.status).toBe(200);
+    await service.ok('PUT', `${base}/${uid}`, { body: bodyOf({ triggers: read.triggers }) });
   });
 
   test('are not created by agent keys and viewers', async () => {
@@ -167,7 +166,7 @@ describe('POST …/test-filter/deliveries', () => {
     const ids = [await send_('{"status":"firing"}'), await send_('{"status":"resolved"}'), await send_('{"n":1}')];
     await send(own, { body: '{' });
     const last = async (limit: number) =>
-      (await service.request('POST', path, { body: { filter, webhook_uid: own.uid, limit } })).body;
+      await service.ok('POST', path, { body: { filter, webhook_uid: own.uid, limit } });
     const missed = (reason: string) => [{ check: 'in', path: 'status', passed: false, reason }];
     const third = {
       delivery_id: ids[2],
@@ -190,7 +189,7 @@ describe('POST …/test-filter/deliveries', () => {
       [own.uid],
     );
     const body = { filter, webhook_uid: own.uid, limit: 100 };
-    expect((await service.request('POST', path, { body })).body).toMatchObject({ compared: 32, matched: 0 });
+    expect(await service.ok('POST', path, { body })).toMatchObject({ compared: 32, matched: 0 });
   });
 
   test('finds no webhook of another team, and refuses an invalid filter', async () => {

@@ -9,8 +9,7 @@ import { csrfTokenOf } from '../server/session-cookie.ts';
 const service = await openTestService();
 const { db } = service.deps;
 
-const listKeys = async (key = service.key) =>
-  ListKeysResponse.parse((await service.request('GET', '/keys', { key })).body).keys;
+const listKeys = async (key = service.key) => ListKeysResponse.parse(await service.ok('GET', '/keys', { key })).keys;
 const uidOf = async (raw: string) => (await listKeys()).find(({ last_four }) => last_four === raw.slice(-4))?.uid;
 const send = async (headers: Record<string, string>, method: string, path: string, body?: unknown) =>
   await service.request(method, path, { key: null, headers, ...(body === undefined ? {} : { body }) });

@@ -15,8 +15,7 @@ import { authenticateWorker } from '../server/authorize.ts';
 const service = await openTestService();
 const { db } = service.deps;
 
-const listKeys = async (key = service.key) =>
-  ListKeysResponse.parse((await service.request('GET', '/keys', { key })).body).keys;
+const listKeys = async (key = service.key) => ListKeysResponse.parse(await service.ok('GET', '/keys', { key })).keys;
 const uidOf = async (raw: string) => (await listKeys()).find(({ last_four }) => last_four === raw.slice(-4))?.uid;
 const send = async (headers: Record<string, string>, method: string, path: string, body?: unknown) =>
   await service.request(method, path, { key: null, headers, ...(body === undefined ? {} : { body }) });
@@ -98,7 +97,7 @@ describe('a browser session', () => {
     });
     expect(Date.parse(session.expires_at ?? '')).toBeGreaterThan(Date.now() + 7.9 * 3_600_000);
     expect((await listKeys()).find(({ uid }) => uid === session.uid)).toMatchObject({ is_session: true });
-    const byKey = Session.parse((await service.request('GET', '/session')).body);
+    const byKey = Session.parse(await service.ok('GET', '/session'));
     expect(byKey.client).toEqual({ address: '127.0.0.1', scheme: 'http', host: new URL(service.baseUrl).host });
     expect([byKey.kind, byKey.csrf_token, byKey.user.uid]).toEqual(['user', undefined, session.user.uid]);
     await service.problem(401, 'GET', '/session', { key: null });

@@ -10,11 +10,8 @@ const secret = 'github_pat_very-secret-0123456789';
 const pem = (bits: number) =>
   generateKeyPairSync('rsa', { modulusLength: bits }).privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
 
-const create = async (body: object, key = service.key) => {
-  const answer = await service.request('POST', '/code-hosts', { key, body });
-  expect(answer.status, answer.text).toBe(201);
-  return CodeHostCredential.parse(answer.body);
-};
+const create = async (body: object, key = service.key) =>
+  CodeHostCredential.parse(await service.ok('POST', '/code-hosts', { key, body }));
 const list = async (key = service.key) => {
   const { body, text } = await service.request('GET', '/code-hosts', { key });
   expect(text).not.toContain(secret);
@@ -34,7 +31,7 @@ test('a credential is stored, listed and deleted, and no answer, row or log line
   );
   expect(rows.map(({ text }) => text).join()).not.toContain(secret);
   expect(service.logged.join()).not.toContain(secret);
-  expect((await service.request('DELETE', `/code-hosts/${made.id}`)).body).toEqual({ success: true });
+  expect(await service.ok('DELETE', `/code-hosts/${made.id}`)).toEqual({ success: true });
   expect(await list()).not.toContain(made.id);
   await service.problem(404, 'DELETE', `/code-hosts/${made.id}`);
   await service.problem(404, 'DELETE', '/code-hosts/x');

@@ -7,6 +7,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { testChildRuns } from '../../../../test/child-runs.ts';
 import { testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';
@@ -29,8 +30,7 @@ await writeFile(
     classifier: { url: `http://127.0.0.1:${(classifier.address() as AddressInfo).port}/`, timeout_seconds: 1 },
   }),
 );
-const host = await startFakeGitHost();
-afterAll(() => host.close());
+const host = closeAtEnd(await startFakeGitHost());
 const env = { RUNYARD_CONTENT_POLICY_FILE: file, RUNYARD_CODE_HOST_URL: host.template };
 const service = await openTestService({ env });
 const { orchestrator, begin, startChild } = testChildRuns(service);
@@ -41,7 +41,7 @@ const breaks = (answer: { status: number; body: unknown }) =>
     body: { error_code: 'content_policy_violation', retryable: false, detail: expect.stringContaining('no mining') },
   });
 const resolve = (key: string) => service.request('POST', '/harness-support/resolve-prompt', { key, body: {} });
-const read = async (runId: string) => (await service.request('GET', `/agent/runs/${runId}`)).body;
+const read = async (runId: string) => await service.ok('GET', `/agent/runs/${runId}`);
 const failed = {
   state: 'FAILED',
   status_message: { error_code: 'content_policy_violation', message: expect.stringContaining('no mining') },
@@ -98,10 +98,7 @@ test('the classifier gets the texts for the agent, but not the values of secrets
     seen.push(await text(request));
     response.end('{"allowed":true}');
   };
-  const createdRun = await service.request<{ run_id: string }>('POST', '/agent/runs', {
-    body: { prompt, config: { secrets } },
-  });
-  expect(createdRun.status, createdRun.text).toBe(200);
+  await service.ok<{ run_id: string }>('POST', '/agent/runs', { body: { prompt, config: { secrets } } });
   expect(seen.join('')).toContain('Log in with');
   expect(seen.join('')).not.toContain('planted');
   const schedule = { name: 'S', cron_schedule: '@yearly', prompt, agent_config: { secrets }, enabled: true };

@@ -8,14 +8,12 @@ const service = await openTestService();
 const nobody = '01900000-0000-7000-8000-000000000000';
 const of = (id: string, action: string) => `/agent/conversations/${id}/${action}`;
 const conversationOf = async (runId: string) =>
-  (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.conversation_id ?? '';
+  (await service.ok<RunItem>('GET', `/agent/runs/${runId}`)).conversation_id ?? '';
 const begin = async (key: string) => {
-  const occurred_at = '2026-01-02T03:04:05.000Z';
-  const events = [{ seq: 1, occurred_at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-  await service.request('POST', '/harness-support/events', { key, body: { events } });
+  await service.begin(key);
 };
 const itemsOf = async (key: string) =>
-  (await service.request<{ items: object[] }>('GET', '/harness-support/inbox', { key })).body.items;
+  (await service.ok<{ items: object[] }>('GET', '/harness-support/inbox', { key })).items;
 
 test('a follow-up to a conversation goes to its latest run, and a repeated request with the same Idempotency-Key sends no second one', async () => {
   const first = await service.startExecution();
@@ -24,12 +22,7 @@ test('a follow-up to a conversation goes to its latest run, and a repeated reque
   await service.request('POST', '/harness-support/finish-task', { key: first.runToken, body: { success: true } });
   const send = async (key: string) => {
     const headers = { 'idempotency-key': key };
-    const answer = await service.request<RunFollowupResponse>('POST', of(id, 'followups'), {
-      body: { message: 'More.' },
-      headers,
-    });
-    expect(answer.status, answer.text).toBe(200);
-    return answer.body;
+    return await service.ok<RunFollowupResponse>('POST', of(id, 'followups'), { body: { message: 'More.' }, headers });
   };
   const toFirst = await send('a');
   expect(toFirst.run_id).toBe(first.runId);
@@ -53,7 +46,7 @@ test('an interrupt of a conversation ends the turn of its latest run', async () 
   await service.problem(404, 'POST', of(id, 'interrupt'), { key: service.otherKey });
   await service.problem(404, 'POST', of(nobody, 'interrupt'));
   expect(await itemsOf(runToken)).toEqual([]);
-  expect((await service.request('POST', of(id, 'interrupt'))).body).toEqual({ run_id: runId });
+  expect(await service.ok('POST', of(id, 'interrupt'))).toEqual({ run_id: runId });
   expect(await itemsOf(runToken)).toEqual([{ type: 'interrupt', turn: 1 }]);
 });
 

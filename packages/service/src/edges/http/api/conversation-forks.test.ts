@@ -25,8 +25,7 @@ const withSecret = { secrets: [{ name: 'MINE' }] };
 const at = '2026-11-21T10:00:00Z';
 const report = async (key: string, first: number, events: readonly object[]) => {
   const body = { events: events.map((event, index) => ({ seq: first + index, occurred_at: at, ...event })) };
-  const answer = await service.request('POST', '/harness-support/events', { key, body });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok('POST', '/harness-support/events', { key, body });
 };
 const turn = (step: string, prompt: string) => [
   { type: 'turn_started', step_id: step, prompt },
@@ -50,11 +49,11 @@ const forked = async (id: string, body: object = {}) => {
   return answer.body.forked_conversation_id;
 };
 const read = async (id: string, key = owner.key) =>
-  (await service.request<ConversationResponse>('GET', `/agent/conversations/${id}`, { key })).body;
+  await service.ok<ConversationResponse>('GET', `/agent/conversations/${id}`, { key });
 const prompts = async (id: string) =>
   (await read(id)).steps.map(({ messages: [first] }) => JSON.stringify(first?.content)).join('\n');
 const taskOf = async (runToken: string) =>
-  (await service.request<AgentTask>('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} })).body;
+  await service.ok<AgentTask>('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
 
 describe('a fork', () => {
   test('begins with the ended turns of the conversation, and later turns of either do not appear in the other', async () => {

@@ -12,8 +12,7 @@ async function runWith(bodies: readonly AgentEventBody[]): Promise<string> {
   const { runId, runToken } = await service.startExecution();
   for (let sent = 0; sent < bodies.length; sent += 1000) {
     const events = bodies.slice(sent, sent + 1000).map((body, n) => ({ seq: sent + n + 1, occurred_at: at, ...body }));
-    const answer = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
-    expect(answer.status, answer.text).toBe(200);
+    await service.ok('POST', '/harness-support/events', { key: runToken, body: { events } });
   }
   return runId;
 }
@@ -21,8 +20,7 @@ async function runWith(bodies: readonly AgentEventBody[]): Promise<string> {
 const pathOf = (runId: string) => `/agent/runs/${runId}/conversation/messages`;
 
 async function readPage(runId: string, query = ''): Promise<RunMessagePage> {
-  const { body, status, text } = await service.request('GET', pathOf(runId) + query);
-  expect(status, text).toBe(200);
+  const body = await service.ok('GET', pathOf(runId) + query);
   return RunMessagePage.parse(body);
 }
 
@@ -40,7 +38,7 @@ function outputOf(page: RunMessagePage | undefined, actionId: string) {
 }
 
 const wholeOf = async (runId: string) =>
-  (await service.request<ConversationResponse>('GET', `/agent/runs/${runId}/conversation`)).body;
+  await service.ok<ConversationResponse>('GET', `/agent/runs/${runId}/conversation`);
 
 const text = (message_id: string, piece: string, step_id = 's1'): AgentEventBody => ({
   type: 'text',
@@ -98,10 +96,10 @@ test('pages of a conversation contain each message once, and together the whole 
 test('the stream of the run continues after the newest page without a gap or a repetition', async () => {
   const { runId, runToken } = await service.startExecution();
   const report = (events: readonly AgentEventBody[], first: number) =>
-    service.request('POST', '/harness-support/events', {
-      key: runToken,
-      body: { events: events.map((event, n) => ({ seq: first + n, occurred_at: at, ...event })) },
-    });
+    service.report(
+      runToken,
+      events.map((event, n) => ({ seq: first + n, occurred_at: at, ...event })),
+    );
   expect(await readPage(runId)).toMatchObject({ steps: [], continued: [] });
   await report([begun, turn('s1'), action('a1'), output('a1', 'one\n')], 1);
   const page = await readPage(runId);
@@ -174,7 +172,7 @@ test('a page shortens long content and gives its size, and the whole message can
   expect(JSON.stringify(page).length).toBeLessThan(70_000);
   const whole = (await wholeOf(runId)).steps[0]?.messages ?? [];
   const read = async (seq: number | undefined) => {
-    const { body } = await service.request<ConversationResponse>('GET', `${pathOf(runId)}/${seq}`);
+    const body = await service.ok<ConversationResponse>('GET', `${pathOf(runId)}/${seq}`);
     return ConversationResponse.parse(body).steps.flatMap((step) => step.messages);
   };
   expect(await read(messages[0]?.seq)).toEqual(whole.slice(0, 1));

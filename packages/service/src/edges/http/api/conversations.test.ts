@@ -10,11 +10,10 @@ const service = await openTestService();
 const at = '2026-11-21T10:00:00Z';
 
 async function report(runToken: string, events: Record<string, unknown>[]): Promise<void> {
-  const answer = await service.request('POST', '/harness-support/events', {
+  await service.ok('POST', '/harness-support/events', {
     key: runToken,
     body: { events: events.map((event, index) => ({ seq: index + 1, occurred_at: at, ...event })) },
   });
-  expect(answer.status, answer.text).toBe(200);
 }
 
 const story = [
@@ -77,13 +76,13 @@ describe('the conversation of a run', () => {
       turn,
       { type: 'action', step_id: 's1', action_id: 'a1', category: 'command', name: 'x', input },
     ]);
-    const { body } = await service.request<ConversationResponse>('GET', `/agent/runs/${runId}/conversation`);
+    const body = await service.ok<ConversationResponse>('GET', `/agent/runs/${runId}/conversation`);
     expect(body.steps[0]?.messages[1]?.content).toMatchObject([{ type: 'action', input }]);
   });
 
   test('answers 404 for a run without messages, with the reason why the run waits', async () => {
     const detailOf = async (path: string) => (await service.problem(404, 'GET', path)).detail;
-    const itemOf = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+    const itemOf = async (runId: string) => await service.ok<RunItem>('GET', `/agent/runs/${runId}`);
     const { runId, runToken, conversationId } = await service.startExecution();
     const claimed = 'The worker runyard-test starts the sandbox.';
     expect(await detailOf(`/agent/runs/${runId}/conversation`)).toBe(`The run has no conversation yet. ${claimed}`);
@@ -95,7 +94,7 @@ describe('the conversation of a run', () => {
     const missing = (await itemOf(elsewhere)).status_message?.message;
     expect(missing).toContain('no worker with the name build-machine is connected');
     expect(await detailOf(`/agent/runs/${elsewhere}/conversation`)).toBe(`The run has no conversation yet. ${missing}`);
-    const { body } = await service.request<ListRunsResponse>('GET', '/agent/runs?state=QUEUED');
+    const body = await service.ok<ListRunsResponse>('GET', '/agent/runs?state=QUEUED');
     expect(body.runs.find(({ run_id }) => run_id === elsewhere)?.status_message?.message).toBe(missing);
 
     await report(runToken, story.slice(0, 1));
@@ -109,7 +108,7 @@ describe('the conversation of a run', () => {
     const [begun = {}, turn = {}, , , , action = {}] = story;
     const result = { type: 'action_result', action_id: 'a1', state: 'failed', exit_code: 2, duration_ms: 34 };
     await report(runToken, [begun, turn, action, result]);
-    const { body } = await service.request<ConversationResponse>('GET', `/agent/runs/${runId}/conversation`);
+    const body = await service.ok<ConversationResponse>('GET', `/agent/runs/${runId}/conversation`);
     expect(ConversationResponse.parse(body).steps[0]?.messages.at(-1)?.content).toMatchObject([
       { type: 'action_result', state: 'failed', output: { text: '', exit_code: 2, duration_ms: 34 } },
     ]);
@@ -119,7 +118,7 @@ describe('the conversation of a run', () => {
     const { conversationId } = await runWithStory();
     const next = await service.startExecution({ conversation_id: conversationId });
     await report(next.runToken, [story[0] ?? {}, { type: 'turn_started', step_id: 's2', prompt: 'More' }]);
-    const { body } = await service.request<ConversationResponse>('GET', `/agent/conversations/${conversationId}`);
+    const body = await service.ok<ConversationResponse>('GET', `/agent/conversations/${conversationId}`);
     expect(body.steps.map((step) => step.id)).toEqual(['s1', 's2']);
   });
 });

@@ -17,17 +17,15 @@ interface Item {
   status_message?: { message: string; error_code?: string; session_debug_until?: string; debug_agent_active?: boolean };
   blocked_on?: BlockedOn;
 }
-const read = async (runId: string) => (await service.request<Item>('GET', `/agent/runs/${runId}`)).body;
+const read = async (runId: string) => await service.ok<Item>('GET', `/agent/runs/${runId}`);
 const say = (runId: string, message: string, status = 200) =>
   service.request('POST', path(runId), { body: { message } }).then((answer) => expect(answer.status).toBe(status));
 const inbox = async (key: string, after = 0) =>
-  (await service.request<{ items: Record<string, unknown>[] }>('GET', `/harness-support/inbox?after=${after}`, { key }))
-    .body.items;
-const send = (key: string, seq: number, event: object) =>
-  service.request('POST', '/harness-support/events', { key, body: { events: [{ seq, occurred_at: at, ...event }] } });
+  (await service.ok<{ items: Record<string, unknown>[] }>('GET', `/harness-support/inbox?after=${after}`, { key }))
+    .items;
+const send = (key: string, seq: number, event: object) => service.report(key, [{ seq, occurred_at: at, ...event }]);
 const finish = async (key: string, turn: number, report: object = { success: true, summary: 'looked' }) =>
-  (await service.request<{ next: string }>('POST', '/harness-support/finish-task', { key, body: { turn, ...report } }))
-    .body.next;
+  (await service.ok<{ next: string }>('POST', '/harness-support/finish-task', { key, body: { turn, ...report } })).next;
 const setupFailed = { success: false, summary: failure, error: { code: 'environment_setup_failed', message: failure } };
 const phaseOf = async (executionId: string) =>
   (await service.deps.db.query<{ phase: string }>('SELECT phase FROM executions WHERE id = $1', [executionId]))[0]
@@ -98,7 +96,7 @@ test('a follow-up reaches the sandbox, and changes only the end of the window', 
   expect((after.status_message?.session_debug_until ?? '') > (before.status_message?.session_debug_until ?? '')).toBe(
     true,
   );
-  const { body } = await service.request<{ events: { event_type: string }[] }>('GET', `/agent/runs/${runId}/timeline`);
+  const body = await service.ok<{ events: { event_type: string }[] }>('GET', `/agent/runs/${runId}/timeline`);
   const types = body.events.map(({ event_type }) => event_type);
   expect(types.filter((type) => type === 'followup_received')).toHaveLength(2);
   expect(types.filter((type) => type === 'oz_run_failed')).toHaveLength(1);

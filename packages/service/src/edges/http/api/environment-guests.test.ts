@@ -19,7 +19,7 @@ const guestUid = guest?.uid ?? '';
 
 const create = async (config: object = {}) => {
   const body = { config: { name: 'Shared', ...config } };
-  const { uid } = (await service.request<{ uid: string }>('POST', '/agent/environments', { body })).body;
+  const { uid } = await service.ok<{ uid: string }>('POST', '/agent/environments', { body });
   return { uid, path: `/agent/environments/${uid}` };
 };
 const guestPerson = { uid: guestUid, key: guestKey };
@@ -27,10 +27,9 @@ const admit = (uid: string) => admitGuest(service, uid, guestPerson);
 const invite = (path: string, body: object, key = service.key) =>
   service.request<{ id: string }>('POST', `${path}/guest-invitations`, { key, body });
 const own = async (key: string) =>
-  ListOwnEnvironmentInvitationsResponse.parse((await service.request('GET', '/environment-invitations', { key })).body)
-    .invitations;
+  ListOwnEnvironmentInvitationsResponse.parse(await service.ok('GET', '/environment-invitations', { key })).invitations;
 const listed = async (key: string, query = '') => {
-  const { body } = await service.request('GET', `/agent/environments${query}`, { key });
+  const body = await service.ok('GET', `/agent/environments${query}`, { key });
   return ListEnvironmentsResponse.parse(body).environments;
 };
 const resolve = (key: string) => service.request('POST', '/harness-support/resolve-prompt', { key, body: {} });
@@ -40,11 +39,11 @@ test('a guest lists and reads the environment, and changes nothing', async () =>
   await service.problem(404, 'GET', path, { key: guestKey });
   await admit(uid);
   await admit(uid);
-  const ours = Environment.parse((await service.request('GET', path)).body);
-  expect((await service.request('GET', path, { key: guestKey })).body).toEqual(ours);
+  const ours = Environment.parse(await service.ok('GET', path));
+  expect(await service.ok('GET', path, { key: guestKey })).toEqual(ours);
   for (const query of ['', '?sort_by=name'])
     expect((await listed(guestKey, query)).map((each) => each.uid)).toContain(uid);
-  const { guests } = ListEnvironmentGuestsResponse.parse((await service.request('GET', `${path}/guests`)).body);
+  const { guests } = ListEnvironmentGuestsResponse.parse(await service.ok('GET', `${path}/guests`));
   expect(guests).toEqual([
     { user: { type: 'user', uid: guestUid, display_name: 'A person' }, granted_at: expect.any(String) },
   ]);
@@ -72,8 +71,7 @@ test("a run of a guest is set up with the environment, and owner and guest canno
   const ofGuest = await service.newRun({ title: 'Of the guest', config: { environment_id: uid } }, guestKey);
   const { runToken } = await service.claimRun(ofGuest);
   expect((await resolve(runToken)).body).toMatchObject({ environment: { uid, config: { setup_commands: ['make'] } } });
-  const latest = async (key: string) =>
-    Environment.parse((await service.request('GET', path, { key })).body).last_task_created?.id;
+  const latest = async (key: string) => Environment.parse(await service.ok('GET', path, { key })).last_task_created?.id;
   expect(await latest(guestKey)).toBe(ofGuest);
   expect(await latest(service.key)).toBe(ofOwner);
 });
@@ -83,7 +81,7 @@ test('a removed guest starts no run, and a waiting run fails with the reason', a
   await admit(uid);
   const runId = await service.newRun({ config: { environment_id: uid } }, guestKey);
   const { runToken } = await service.claimRun(runId);
-  expect((await service.request('DELETE', `${path}/guests/${guestUid}`)).body).toEqual({ success: true });
+  expect(await service.ok('DELETE', `${path}/guests/${guestUid}`)).toEqual({ success: true });
   await service.problem(404, 'DELETE', `${path}/guests/${guestUid}`);
   await service.problem(403, 'POST', '/agent/runs', {
     key: guestKey,
@@ -91,7 +89,7 @@ test('a removed guest starts no run, and a waiting run fails with the reason', a
   });
   await service.problem(404, 'GET', path, { key: guestKey });
   expect((await resolve(runToken)).status).toBe(401);
-  expect((await service.request('GET', `/agent/runs/${runId}`, { key: guestKey })).body).toMatchObject({
+  expect(await service.ok('GET', `/agent/runs/${runId}`, { key: guestKey })).toMatchObject({
     state: 'FAILED',
     status_message: { error_code: 'resource_not_found' },
   });
@@ -200,7 +198,7 @@ test('people who have the uid of an environment that is shared by link can open 
   await service.problem(404, 'GET', path, { key: agentKey });
   const runId = await service.newRun({ config: { environment_id: uid } }, guestKey);
   expect(await isListed()).toBe(true);
-  expect((await service.request('GET', path, { key: guestKey })).body).toMatchObject({ is_link_shared: true });
+  expect(await service.ok('GET', path, { key: guestKey })).toMatchObject({ is_link_shared: true });
   await service.problem(404, 'PUT', path, { key: guestKey, body: { config: { name: 'Mine' } } });
   const { runToken } = await service.claimRun(runId);
   expect((await resolve(runToken)).body).toMatchObject({ environment: { uid, config: { setup_commands: ['make'] } } });
@@ -208,10 +206,10 @@ test('people who have the uid of an environment that is shared by link can open 
   const reader = await service.newKey({ teamId: service.otherTeamId });
   expect((await service.request('GET', path, { key: reader })).status).toBe(200);
 
-  expect((await service.request('DELETE', `${path}/share`)).body).toEqual({ uid, is_link_shared: false });
+  expect(await service.ok('DELETE', `${path}/share`)).toEqual({ uid, is_link_shared: false });
   for (const key of [guestKey, reader]) await service.problem(404, 'GET', path, { key });
   expect(await isListed()).toBe(false);
-  expect((await service.request('GET', path)).body).not.toHaveProperty('is_link_shared');
+  expect(await service.ok('GET', path)).not.toHaveProperty('is_link_shared');
 });
 
 test('guests remain after sharing by link ends, and only administrators of the team can share an environment', async () => {

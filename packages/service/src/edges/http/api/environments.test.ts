@@ -4,11 +4,8 @@ import { openTestService } from '../../../../test/service.ts';
 
 const service = await openTestService();
 
-const create = async (config: object) => {
-  const answer = await service.request('POST', '/agent/environments', { body: { config } });
-  expect(answer.status, answer.text).toBe(201);
-  return Environment.parse(answer.body);
-};
+const create = async (config: object) =>
+  Environment.parse(await service.ok('POST', '/agent/environments', { body: { config } }));
 
 test('an environment is created, read, replaced, listed and deleted', async () => {
   const config = {
@@ -24,19 +21,19 @@ test('an environment is created, read, replaced, listed and deleted', async () =
   expect(made.uid).toMatch(/^[A-Za-z0-9]{22}$/);
   expect(made.config).toEqual(config);
   const path = `/agent/environments/${made.uid}`;
-  expect((await service.request('GET', path)).body).toEqual(made);
+  expect(await service.ok('GET', path)).toEqual(made);
   const replaced = await service.request<Environment>('PUT', path, { body: { config: { name: 'Gamma' } } });
   expect(replaced.body.config).toEqual({ name: 'Gamma' });
   const alpha = await create({ name: 'Alpha' });
   const list = async (query: string) =>
-    ListEnvironmentsResponse.parse((await service.request('GET', `/agent/environments${query}`)).body).environments.map(
+    ListEnvironmentsResponse.parse(await service.ok('GET', `/agent/environments${query}`)).environments.map(
       ({ uid }) => uid,
     );
   expect(await list('')).toEqual([alpha.uid, made.uid]);
   expect(await list('?sort_by=name')).toEqual([alpha.uid, made.uid]);
   await service.request('PUT', path, { body: { config: { name: 'Zeta' } } });
   expect(await list('?sort_by=last_updated')).toEqual([made.uid, alpha.uid]);
-  expect((await service.request('DELETE', path)).body).toEqual({ success: true });
+  expect(await service.ok('DELETE', path)).toEqual({ success: true });
   await service.problem(404, 'GET', path);
 });
 
@@ -48,7 +45,7 @@ test('an environment shows its owner, creator and last editor', async () => {
   const key = await service.newKey({ role: 'member' });
   const path = `/agent/environments/${made.uid}`;
   await service.request('PUT', path, { key, body: { config: { name: 'Theirs' } } });
-  const { body } = await service.request('GET', '/agent/environments?sort_by=last_updated');
+  const body = await service.ok('GET', '/agent/environments?sort_by=last_updated');
   expect(ListEnvironmentsResponse.parse(body).environments[0]).toMatchObject({
     uid: made.uid,
     creator: made.creator,
@@ -62,7 +59,7 @@ test('an environment without recorded creator and editor is shown', async () => 
     'UPDATE environments SET creator_kind = NULL, creator_uid = NULL, last_editor_kind = NULL, last_editor_uid = NULL WHERE uid = $1',
     [uid],
   );
-  const old = Environment.parse((await service.request('GET', `/agent/environments/${uid}`)).body);
+  const old = Environment.parse(await service.ok('GET', `/agent/environments/${uid}`));
   expect(old).not.toHaveProperty('creator');
   expect(old).not.toHaveProperty('last_editor');
 });
@@ -70,14 +67,13 @@ test('an environment without recorded creator and editor is shown', async () => 
 test('an environment shows its latest run', async () => {
   const { uid } = await create({ name: 'Used' });
   const runId = await service.newRun({ title: 'In it', config: { environment_id: uid } });
-  const { body } = await service.request('GET', `/agent/environments/${uid}`);
+  const body = await service.ok('GET', `/agent/environments/${uid}`);
   expect(Environment.parse(body).last_task_created).toMatchObject({ id: runId, title: 'In it', state: 'QUEUED' });
 });
 
 test('an environment shows whether the setup of its latest run failed', async () => {
   const { uid } = await create({ name: 'Broken' });
-  const failedSetup = async () =>
-    Environment.parse((await service.request('GET', `/agent/environments/${uid}`)).body).setup_failed;
+  const failedSetup = async () => Environment.parse(await service.ok('GET', `/agent/environments/${uid}`)).setup_failed;
   const { runId, executionId, runToken } = await service.startExecution({ config: { environment_id: uid } });
   expect(await failedSetup()).toBe(false);
   const error = { code: 'environment_setup_failed', message: 'There is no make.' };
@@ -123,7 +119,7 @@ test('an environment with an invalid docker_image stays unchanged, and runs in i
   const config = { name: 'Image', docker_image: 'node:24 --privileged' };
   const made = await create(config);
   const path = `/agent/environments/${made.uid}`;
-  expect((await service.request<Environment>('GET', path)).body.config).toEqual(config);
+  expect((await service.ok<Environment>('GET', path)).config).toEqual(config);
   const body = { prompt: 'a', config: { environment_id: made.uid } };
   const problem = await service.problem(400, 'POST', '/agent/runs', { body });
   expect(problem.errors).toEqual([

@@ -12,9 +12,7 @@ const { create, deliveriesOf } = testEventSubscriptions(service);
 describe('POST …/test', () => {
   test('answers 202 with a pending ping', async () => {
     const { id } = await create({ enabled: false });
-    const answer = await service.request('POST', `${base}/${id}/test`);
-    expect(answer.status).toBe(202);
-    const ping = EventDelivery.parse(answer.body);
+    const ping = EventDelivery.parse(await service.ok('POST', `${base}/${id}/test`));
     expect(ping).toMatchObject({ event: 'ping', status: 'pending', attempts: [], next_attempt_at: expect.any(String) });
     expect((await deliveriesOf(id)).deliveries).toEqual([ping]);
   });
@@ -103,9 +101,8 @@ describe('POST …/redeliver', () => {
 
   test('answers 202 and makes the delivery pending again, with retries for another 24 h', async () => {
     const { path, deliveryId } = await failedDelivery();
-    const answer = await service.request('POST', path);
-    expect(answer.status).toBe(202);
-    expect(EventDelivery.parse(answer.body)).toMatchObject({ id: deliveryId, status: 'pending' });
+    const answer = await service.ok('POST', path);
+    expect(EventDelivery.parse(answer)).toMatchObject({ id: deliveryId, status: 'pending' });
     const [row] = await service.deps.db.query('SELECT * FROM event_deliveries WHERE id = $1', [deliveryId]);
     expect(row).toMatchObject({ round_attempts: 0, attempts: 12, retry_until: null });
   });

@@ -33,8 +33,8 @@ describe('POST /event-subscriptions', () => {
       filter: { metadata: { a: 'b' } },
       enabled: true,
     });
-    expect((await service.request('GET', `${base}/${subscription.id}`)).body).toEqual(subscription);
-    expect((await service.request('GET', base)).body).toEqual({ subscriptions: [subscription] });
+    expect(await service.ok('GET', `${base}/${subscription.id}`)).toEqual(subscription);
+    expect(await service.ok('GET', base)).toEqual({ subscriptions: [subscription] });
     const [dump] = await service.deps.db.query<{ dump: string }>(
       `SELECT (SELECT json_agg(s)::text FROM event_subscriptions s) || coalesce((SELECT json_agg(k)::text FROM idempotency_keys k), '') AS dump`,
     );
@@ -51,9 +51,7 @@ describe('POST /event-subscriptions', () => {
     const answers = await Promise.all([ask('a'), ask('a'), ask('a')]);
     for (const { body } of answers) expect(body).toEqual(answers[0]?.body);
     expect(answers[0]?.body.secret).toMatch(/^whsec_/);
-    expect(ListEventSubscriptionsResponse.parse((await service.request('GET', base)).body).subscriptions).toHaveLength(
-      1,
-    );
+    expect(ListEventSubscriptionsResponse.parse(await service.ok('GET', base)).subscriptions).toHaveLength(1);
     const [kept] = await service.deps.db.query<{ text: string }>('SELECT response::text AS text FROM idempotency_keys');
     expect(kept?.text).not.toContain('whsec_');
     await service.problem(409, 'POST', base, {
@@ -101,7 +99,7 @@ describe('POST /event-subscriptions', () => {
 describe('the subscriptions of a team', () => {
   test('answer 403 to members and agents on every endpoint', async () => {
     const { id } = await create();
-    const delivery = (await service.request<EventDelivery>('POST', `${base}/${id}/test`)).body;
+    const delivery = await service.ok<EventDelivery>('POST', `${base}/${id}/test`);
     const body = { url, events: ['run.created'] };
     for (const key of [member, agent]) {
       await service.problem(403, 'GET', base, { key });
@@ -119,7 +117,7 @@ describe('the subscriptions of a team', () => {
 
   test('are hidden from another team', async () => {
     const { id } = await create();
-    expect((await service.request('GET', base, { key: service.otherKey })).body).toEqual({ subscriptions: [] });
+    expect(await service.ok('GET', base, { key: service.otherKey })).toEqual({ subscriptions: [] });
     await service.problem(404, 'PATCH', `${base}/${id}`, { key: service.otherKey, body: { enabled: false } });
     await service.problem(404, 'DELETE', `${base}/${id}`, { key: service.otherKey });
     expect(await read(id)).toMatchObject({ enabled: true });
@@ -130,7 +128,7 @@ describe('PATCH /event-subscriptions/{id}', () => {
   test('changes only the named members', async () => {
     const { id, secret: _, ...made } = await create({ name: 'a', filter: { source: 'CLI', name: 'n' } });
     const change = async (body: object) =>
-      EventSubscription.parse((await service.request('PATCH', `${base}/${id}`, { body })).body);
+      EventSubscription.parse(await service.ok('PATCH', `${base}/${id}`, { body }));
     expect(await change({ events: ['run.ended'] })).toMatchObject({
       ...made,
       events: ['run.ended'],
@@ -170,7 +168,7 @@ describe('PATCH /event-subscriptions/{id}', () => {
 test('DELETE /event-subscriptions/{id} removes the subscription with its deliveries', async () => {
   const { id } = await create();
   await service.newRun();
-  expect((await service.request('DELETE', `${base}/${id}`)).body).toEqual({ success: true });
+  expect(await service.ok('DELETE', `${base}/${id}`)).toEqual({ success: true });
   await service.problem(404, 'GET', `${base}/${id}`);
   await service.problem(404, 'DELETE', `${base}/${id}`);
   expect(await service.deps.db.query('SELECT FROM event_deliveries WHERE subscription_id = $1', [id])).toEqual([]);

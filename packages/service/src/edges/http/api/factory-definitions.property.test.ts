@@ -266,8 +266,7 @@ async function edit(path: string, kind: (typeof edits)[number]): Promise<void> {
     'change automation': ['PUT', '', { name: 'renamed', prompt: 'other', triggers: automation?.triggers }] as const,
     'delete automation': ['DELETE', '', undefined] as const,
   }[kind];
-  const answer = await service.request(method, `${path}/${at}${suffix}`, body === undefined ? {} : { body });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok(method, `${path}/${at}${suffix}`, body === undefined ? {} : { body });
 }
 
 /** Makes a dry run of the files, applies them, and expects that nothing differs from the files afterwards. */
@@ -284,7 +283,7 @@ async function applyAsPlanned(files: Readonly<Record<string, string>>): Promise<
 test('a dry run shows what the apply does, and afterwards neither the same files nor their export change anything', async () => {
   const path = await open();
   for (const secret of ['TOKEN', ...allNames.map(secretOf)]) await setSecret(secret, `value-of-the-secret-${secret}`);
-  const made = async <T>(at: string, body: object) => (await service.request<T>('POST', at, { body })).body;
+  const made = async <T>(at: string, body: object) => await service.ok<T>('POST', at, { body });
   const environment = (await made<{ uid: string }>('/agent/environments', { config: { name: 'e' } })).uid;
   const server = (await made<{ id: string }>('/agent/mcp-servers', { name: 'm', command: 'cat' })).id;
   const webhook = (await made<Webhook>(`${path}/webhooks`, { name: 'own' })).uid;

@@ -36,11 +36,10 @@ describe('the right to change and sync a source', () => {
     const skill = { 'skills/tidy/SKILL.md': '---\nname: tidy\ndescription: Tidies\n---\nTidy up.\n' };
     const colleague = await newPerson(service, await teamUidOf(service), 'member');
     const person = await newPerson(service, await teamUidOf(service), 'member');
-    const applied = await service.request('PUT', `${factory.path}/definition`, {
+    await service.ok('PUT', `${factory.path}/definition`, {
       key: colleague.key,
       body: { files: Object.entries({ ...baseFiles, ...skill }).map(([path, content]) => ({ path, content })) },
     });
-    expect(applied.status, applied.text).toBe(200);
     await push({ ...baseFiles, ...skill, 'agents/late/agent.md': '---\nagentType: CUSTOM\n---\n' });
     await set({}, person.key);
     const open = async (uid: string) =>

@@ -21,8 +21,7 @@ interface Told {
   earlier?: boolean;
 }
 const at = '2026-01-02T03:04:05.000Z';
-const events = (key: string, ...events: object[]) =>
-  service.request('POST', '/harness-support/events', { key, body: { events } });
+const events = (key: string, ...events: object[]) => service.report(key, events);
 const begin = (key: string) =>
   events(
     key,
@@ -30,21 +29,19 @@ const begin = (key: string) =>
     { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's1', prompt: 'Go.' },
   );
 const taskOf = async (key: string) =>
-  (
-    await service.request<{ prompt: string; attachments: Told[] }>('POST', '/harness-support/resolve-prompt', {
-      key,
-      body: {},
-    })
-  ).body;
+  await service.ok<{ prompt: string; attachments: Told[] }>('POST', '/harness-support/resolve-prompt', {
+    key,
+    body: {},
+  });
 const finish = (key: string, body: object) => service.request('POST', '/harness-support/finish-task', { key, body });
 const inboxOf = async (key: string) =>
   (
-    await service.request<{ items: { id: string; message: string; attachments?: Told[] }[] }>(
+    await service.ok<{ items: { id: string; message: string; attachments?: Told[] }[] }>(
       'GET',
       '/harness-support/inbox',
       { key },
     )
-  ).body.items;
+  ).items;
 const read = async (key: string, { path }: Told) =>
   (await service.request('GET', path.replace('/api/v1', ''), { key })).text;
 const blobsNow = async () => {
@@ -56,7 +53,7 @@ const blobsNow = async () => {
 test('the task of a queued run lists the files of a follow-up after the files of the request', async () => {
   const { runId, runToken } = await service.startExecution({ attachments: [file('a.txt', 'A')] });
   expect(
-    (await service.request('POST', path(runId), { body: { message: 'B', attachments: [file('b.txt', 'B')] } })).body,
+    await service.ok('POST', path(runId), { body: { message: 'B', attachments: [file('b.txt', 'B')] } }),
   ).toMatchObject({ outcome: 'queue_pending', run_id: runId });
   const task = await taskOf(runToken);
   expect(task.attachments.map(({ file_name, earlier }) => [file_name, earlier])).toEqual([

@@ -18,19 +18,14 @@ interface Inbox {
 const at = '2026-01-02T03:04:05.000Z';
 const start = async (token: string) => {
   await service.request('POST', '/harness-support/resolve-prompt', { key: token, body: {} });
-  const events = [
-    { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
-    { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's1', prompt: 'Go.' },
-  ];
-  await service.request('POST', '/harness-support/events', { key: token, body: { events } });
+  await service.begin(token, 'Go.');
 };
 const finish = async (token: string, turn: number) => {
   const body = { turn, success: true, summary: 'done' };
-  return (await service.request<{ next: string }>('POST', '/harness-support/finish-task', { key: token, body })).body
-    .next;
+  return (await service.ok<{ next: string }>('POST', '/harness-support/finish-task', { key: token, body })).next;
 };
 const inboxOf = async (token: string, after = 0) =>
-  (await service.request<Inbox>('GET', `/harness-support/inbox?after=${after}`, { key: token })).body.items;
+  (await service.ok<Inbox>('GET', `/harness-support/inbox?after=${after}`, { key: token })).items;
 
 test('a follow-up gets 200 with its id, and after a turn the agent gets one message with its mode until it confirms it', async () => {
   const { runId, runToken } = await service.startExecution();
@@ -41,7 +36,7 @@ test('a follow-up gets 200 with its id, and after a turn the agent gets one mess
     answers.push([status, answer]);
   }
   expect(await inboxOf(runToken), 'a turn is in progress').toEqual([]);
-  const shown = async () => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.waiting_followups;
+  const shown = async () => (await service.ok<RunItem>('GET', `/agent/runs/${runId}`)).waiting_followups;
   const waits = (await shown()) ?? [];
   expect(waits).toMatchObject([
     { message: 'one', mode: 'plan', attachments: [] },
@@ -56,7 +51,7 @@ test('a follow-up gets 200 with its id, and after a turn the agent gets one mess
   expect(await inboxOf(runToken, items[0]?.position)).toEqual([]);
   const take = async (seq: number, id: string | undefined) => {
     const taken = { seq, occurred_at: at, type: 'follow_up_taken', follow_up_id: id };
-    await service.request('POST', '/harness-support/events', { key: runToken, body: { events: [taken] } });
+    await service.report(runToken, [taken]);
   };
   await take(3, items[0]?.id);
   expect(await inboxOf(runToken)).toEqual([]);
@@ -71,7 +66,7 @@ test('a follow-up gets 200 with its id, and after a turn the agent gets one mess
 });
 
 const timelineOf = async (runId: string) =>
-  (await service.request<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`)).body.events;
+  (await service.ok<{ events: TimelineEvent[] }>('GET', `/agent/runs/${runId}/timeline`)).events;
 
 test('the conversation names sender and mode of each message, and the timeline names who interrupted and cancelled', async () => {
   const { runId, runToken } = await service.startExecution();
@@ -85,8 +80,7 @@ test('the conversation names sender and mode of each message, and the timeline n
   await service.request('POST', `/agent/runs/${runId}/interrupt`);
   await finish(runToken, 1);
   const forged = { sent_by: { type: 'user', uid: 'forged' }, mode: 'orchestrate' };
-  const tell = (...events: object[]) =>
-    service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+  const tell = (...events: object[]) => service.report(runToken, events);
   await tell({ seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: sent.body.followup_id });
   await tell({ seq: 4, occurred_at: at, type: 'turn_started', step_id: 's2', prompt: 'Plan it.', ...forged });
   await service.request('POST', `/agent/runs/${runId}/cancel`);
@@ -108,8 +102,7 @@ test('the conversation names sender and mode of each message, and the timeline n
 describe('a follow-up that waits', () => {
   const one = (runId: string, id: string | undefined) => `${path(runId)}/${id}`;
   const send = async (runId: string, message: string, options: Partial<RequestOptions> = {}) =>
-    (await service.request<{ followup_id: string }>('POST', path(runId), { ...options, body: { message } })).body
-      .followup_id;
+    (await service.ok<{ followup_id: string }>('POST', path(runId), { ...options, body: { message } })).followup_id;
   const edit = (runId: string, id: string, message: string, key = service.key) =>
     service.request('PATCH', one(runId, id), { body: { message }, key });
 
@@ -147,7 +140,7 @@ describe('a follow-up that waits', () => {
     expect((await edit(runId, second, 'in time')).status).toBe(200);
     const [item] = await inboxOf(runToken);
     const events = [{ seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: item?.id }];
-    await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+    await service.report(runToken, events);
     await service.problem(409, 'DELETE', one(runId, first));
     expect(await waiting(runId)).toMatchObject([{ message: 'one' }, { message: 'in time' }]);
   });
@@ -224,7 +217,7 @@ describe('a follow-up that waits', () => {
 
 test('the answer to a follow-up shows its sender in which way the follow-up reaches the agent', async () => {
   const outcomeFor = async (runId: string) =>
-    (await service.request<{ outcome: string }>('POST', path(runId), { body: { message: 'a' } })).body.outcome;
+    (await service.ok<{ outcome: string }>('POST', path(runId), { body: { message: 'a' } })).outcome;
   expect(await outcomeFor(await service.newRun())).toBe('queued_prompt');
   const { runId, runToken, executionId } = await service.startExecution();
   expect(await outcomeFor(runId)).toBe('queue_pending');
@@ -241,13 +234,13 @@ test('the service ignores a repeated report of the end of a turn after a follow-
   const { runId, runToken } = await service.startExecution();
   await start(runToken);
   expect(await finish(runToken, 1)).toBe('wait');
-  const state = async () => (await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state;
+  const state = async () => (await service.ok<{ state: string }>('GET', `/agent/runs/${runId}`)).state;
   expect(await state()).toBe('SUCCEEDED');
   await service.request('POST', path(runId), { body: { message: 'more' } });
   expect(await state()).toBe('INPROGRESS');
   const [item] = await inboxOf(runToken);
   const taken = { seq: 3, occurred_at: at, type: 'follow_up_taken', follow_up_id: item?.id };
-  await service.request('POST', '/harness-support/events', { key: runToken, body: { events: [taken] } });
+  await service.report(runToken, [taken]);
   expect(await finish(runToken, 1)).toBe('wait');
   expect(await state()).toBe('INPROGRESS');
   expect(await finish(runToken, 2)).toBe('wait');
@@ -266,7 +259,7 @@ test('waiting follow-ups are added to the prompt when the agent asks for its tas
   await service.request('POST', path(runId), { body: { message: 'Second.', mode: 'plan' } });
   const task = await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
   expect(task.body).toMatchObject({ prompt: 'First.\n\nSecond.', mode: 'plan' });
-  const read = async () => (await service.request<{ submitted_prompt?: string }>('GET', `/agent/runs/${runId}`)).body;
+  const read = async () => await service.ok<{ submitted_prompt?: string }>('GET', `/agent/runs/${runId}`);
   expect(await read()).toMatchObject({ prompt: 'First.', submitted_prompt: 'First.\n\nSecond.' });
   await start(runToken);
   expect(await inboxOf(runToken)).toEqual([]);
@@ -286,7 +279,7 @@ test('an empty message gets 400 unless the run has ended and has a conversation'
   await service.deps.db.query("UPDATE executions SET phase = 'ended' WHERE id = $1", [executionId]);
   expect((await service.request('POST', path(runId), { body: {} })).status).toBe(200);
   expect(await waiting(runId)).toEqual([{ message: 'Continue.', mode: null }]);
-  expect((await service.request<{ state: string }>('GET', `/agent/runs/${runId}`)).body.state).toBe('QUEUED');
+  expect((await service.ok<{ state: string }>('GET', `/agent/runs/${runId}`)).state).toBe('QUEUED');
 });
 
 test('a follow-up to a run that ended before its first turn starts the run with the prompt', async () => {

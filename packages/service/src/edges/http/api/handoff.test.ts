@@ -11,11 +11,10 @@ interface Attachment {
   mime_type?: string;
 }
 const list = async (runId: string) =>
-  (await service.request<{ attachments: Attachment[] }>('GET', `/agent/runs/${runId}/handoff/attachments`)).body
-    .attachments;
+  (await service.ok<{ attachments: Attachment[] }>('GET', `/agent/runs/${runId}/handoff/attachments`)).attachments;
 const begin = async (key: string, turn: number, files: { filename: string; text: string }[]) =>
   (
-    await service.request<{ files: { filename: string; upload_url: string }[] }>(
+    await service.ok<{ files: { filename: string; upload_url: string }[] }>(
       'POST',
       '/harness-support/upload-snapshot',
       {
@@ -26,15 +25,10 @@ const begin = async (key: string, turn: number, files: { filename: string; text:
         },
       },
     )
-  ).body.files.map(({ upload_url }) => upload_url);
+  ).files.map(({ upload_url }) => upload_url);
 const put = async (url: string | undefined, raw: string) =>
-  (
-    await service.request('PUT', url ?? '', {
-      key: null,
-      raw,
-      headers: { 'content-type': 'application/octet-stream' },
-    })
-  ).status;
+  (await service.request('PUT', url ?? '', { key: null, raw, headers: { 'content-type': 'application/octet-stream' } }))
+    .status;
 const send = async (key: string, turn: number, files: { filename: string; text: string }[]) => {
   const urls = await begin(key, turn, files);
   for (const [index, { text }] of files.entries()) expect(await put(urls[index], text)).toBe(200);

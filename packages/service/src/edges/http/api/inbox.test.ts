@@ -19,28 +19,21 @@ beforeEach(async () => {
   await db.query('DELETE FROM inbox_items');
 });
 
-const at = '2026-01-02T03:04:05.000Z';
 const begin = [
   { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
   { type: 'turn_started', step_id: 's1', prompt: 'Go.' },
 ];
-const list = async (query = '', key: string | undefined = ada.key) => {
-  const answer = await service.request<ListNotificationsResponse>('GET', `/factory-inbox${query}`, { key });
-  expect(answer.status, answer.text).toBe(200);
-  return answer.body.items;
-};
+const list = async (query = '', key: string | undefined = ada.key) =>
+  (await service.ok<ListNotificationsResponse>('GET', `/factory-inbox${query}`, { key })).items;
 const kinds = async (key?: string, query = '') => (await list(query, key)).map(({ kind }) => kind);
 const only = async (key?: string): Promise<Notification> => (await list('', key))[0] ?? expect.fail('no notification');
 const mark = async (action: string, uids: string[], key = ada.key) => {
   const path = `/factory-inbox/notifications/${action}`;
-  const answer = await service.request<MarkNotificationsResponse>('POST', path, {
-    key,
-    body: { notification_uids: uids },
-  });
-  expect(answer.status, answer.text).toBe(200);
-  return answer.body.outcomes.map(({ ok }) => ok);
+  return (
+    await service.ok<MarkNotificationsResponse>('POST', path, { key, body: { notification_uids: uids } })
+  ).outcomes.map(({ ok }) => ok);
 };
-const count = async (key = ada.key) => (await service.request('GET', '/factory-inbox/count', { key })).body;
+const count = async (key = ada.key) => await service.ok('GET', '/factory-inbox/count', { key });
 
 /** Starts a run of a person, and its agent. */
 async function start(body: object = {}, key = ada.key) {
@@ -48,11 +41,7 @@ async function start(body: object = {}, key = ada.key) {
   await events(execution.runToken, begin);
   return execution;
 }
-const events = (token: string, sent: readonly object[], from = 1) =>
-  service.request('POST', '/harness-support/events', {
-    key: token,
-    body: { events: sent.map((event, index) => ({ seq: from + index, occurred_at: at, ...event })) },
-  });
+const events = (token: string, sent: readonly object[], from = 1) => service.report(token, sent, from);
 const ask = (token: string, request: object = {}) =>
   events(
     token,
@@ -60,16 +49,11 @@ const ask = (token: string, request: object = {}) =>
     3,
   );
 const finish = async (token: string, body: object = { success: true, summary: 'done' }) => {
-  const answer = await service.request('POST', '/harness-support/finish-task', { key: token, body });
-  expect(answer.status, answer.text).toBeLessThan(300);
+  await service.ok('POST', '/harness-support/finish-task', { key: token, body });
 };
 const fail = (token: string) => finish(token, { success: false, summary: 'It broke.' });
 const report = async (token: string, artifact_type: string, data: object) => {
-  const answer = await service.request('POST', '/harness-support/report-artifact', {
-    key: token,
-    body: { artifact_type, data },
-  });
-  expect(answer.status, answer.text).toBeLessThan(300);
+  await service.ok('POST', '/harness-support/report-artifact', { key: token, body: { artifact_type, data } });
 };
 const pull = (n: number) => `https://github.com/acme/shop/pull/${n}`;
 const followUp = (runId: string, body: object, key = ada.key) =>
@@ -169,7 +153,7 @@ test('the notification of another person, of another team and of a viewer is nei
   expect(await only()).toMatchObject({ notification_uid: uid, is_read: false });
   for (const key of [bob.key, viewer.key]) {
     expect(await list('', key)).toEqual([]);
-    expect((await service.request('GET', path, { key })).body).not.toHaveProperty('is_read');
+    expect(await service.ok('GET', path, { key })).not.toHaveProperty('is_read');
   }
   await service.problem(404, 'GET', path, { key: service.otherKey });
   expect(await list('?scope=team', service.otherKey)).toEqual([]);
@@ -312,7 +296,7 @@ test('pages repeat and skip nothing, and a cursor works only for its list', asyn
   const seen: string[] = [];
   let cursor = '';
   do {
-    const { body } = await service.request<ListNotificationsResponse>('GET', `/factory-inbox?limit=2${cursor}`, {
+    const body = await service.ok<ListNotificationsResponse>('GET', `/factory-inbox?limit=2${cursor}`, {
       key: person.key,
     });
     seen.push(...body.items.map(({ notification_uid }) => notification_uid));

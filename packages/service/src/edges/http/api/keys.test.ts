@@ -11,13 +11,10 @@ import { openKeyDirectory } from '../../../team/access/keys/directory.ts';
 
 const service = await openTestService();
 
-const create = async (body: object, key?: string): Promise<CreateKeyResponse> => {
-  const answer = await service.request('POST', '/keys', { body, ...(key ? { key } : {}) });
-  expect(answer.status, answer.text).toBe(201);
-  return CreateKeyResponseSchema.parse(answer.body);
-};
+const create = async (body: object, key?: string): Promise<CreateKeyResponse> =>
+  CreateKeyResponseSchema.parse(await service.ok('POST', '/keys', { body, ...(key ? { key } : {}) }));
 const listed = async (key?: string): Promise<ApiKey[]> =>
-  ListKeysResponse.parse((await service.request('GET', '/keys', key ? { key } : {})).body).keys;
+  ListKeysResponse.parse(await service.ok('GET', '/keys', key ? { key } : {})).keys;
 
 describe('POST /keys', () => {
   test('returns the raw key once and stores only its hash', async () => {
@@ -43,7 +40,7 @@ describe('POST /keys', () => {
     const created = await create({ name: 'Bot', kind: 'agent' });
     expect(created.expires_at).toBeUndefined();
     const id = await service.newRun({}, created.key);
-    expect((await service.request('GET', `/agent/runs/${id}`)).body).toMatchObject({
+    expect(await service.ok('GET', `/agent/runs/${id}`)).toMatchObject({
       creator: { type: 'service_account', uid: created.uid, display_name: 'Bot' },
     });
   });
@@ -82,7 +79,7 @@ describe('a member', () => {
     expect(new Set(seen.map(({ user_uid }) => user_uid)).size).toBe(1);
     expect(seen.filter(({ is_current }) => is_current).map(({ name }) => name)).toEqual(['A key']);
     await service.problem(404, 'DELETE', `/keys/${other.uid}`, { key: member });
-    expect((await service.request('DELETE', `/keys/${own.uid}`, { key: member })).body).toEqual({ success: true });
+    expect(await service.ok('DELETE', `/keys/${own.uid}`, { key: member })).toEqual({ success: true });
   });
 });
 

@@ -21,8 +21,7 @@ const text = (seq: number) => ({
 
 async function say(runToken: string, from: number, to: number): Promise<void> {
   const events = Array.from({ length: to - from + 1 }, (_, index) => text(from + index));
-  const answer = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok('POST', '/harness-support/events', { key: runToken, body: { events } });
 }
 
 describe('the stream of a run', () => {
@@ -79,13 +78,11 @@ describe('the stream of a run', () => {
 
     const tell = (seq: number, event: object) => {
       const events = [{ seq, occurred_at: '2026-11-21T10:00:00Z', step_id: 's', ...event }];
-      return service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+      return service.report(runToken, events);
     };
     /** The agent takes the follow-up. */
     const take = async (seq: number) => {
-      const { body } = await service.request<{ items: { id: string }[] }>('GET', '/harness-support/inbox', {
-        key: runToken,
-      });
+      const body = await service.ok<{ items: { id: string }[] }>('GET', '/harness-support/inbox', { key: runToken });
       await tell(seq, { type: 'follow_up_taken', follow_up_id: body.items[0]?.id });
     };
 

@@ -20,8 +20,7 @@ const [owner, colleague] = [await newPerson(service, team, 'admin'), await newPe
 const agentKey = await service.newKey({ kind: 'agent' });
 
 const set = async (name: string, scope: 'personal' | 'team', key: string, value = `${name}-${randomUUIDv7()}`) => {
-  const answer = await service.request('PUT', `/secrets/${name}`, { key, body: { value, scope } });
-  expect(answer.status, answer.text).toBeLessThan(300);
+  await service.ok('PUT', `/secrets/${name}`, { key, body: { value, scope } });
   return value;
 };
 await set('THEIRS', 'personal', colleague.key);
@@ -62,9 +61,7 @@ const begin = async (mcp_servers: object, config: object = {}) =>
   );
 const taskOf = async (runToken: string) => {
   const path = '/harness-support/resolve-prompt';
-  const answer = await service.request<AgentTask>('POST', path, { key: runToken, body: {} });
-  expect(answer.status, answer.text).toBe(200);
-  return answer.body;
+  return await service.ok<AgentTask>('POST', path, { key: runToken, body: {} });
 };
 const report = async (runToken: string, text: string) => {
   const body = (type: string, more: object) => ({ occurred_at: '2026-01-02T03:04:05.000Z', type, ...more });
@@ -73,8 +70,7 @@ const report = async (runToken: string, text: string) => {
     body('turn_started', { step_id: 't', prompt: 'a' }),
     body('text', { step_id: 't', message_id: 'm', role: 'assistant', text }),
   ].map((event, index) => ({ seq: index + 1, ...event }));
-  const answer = await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok('POST', '/harness-support/events', { key: runToken, body: { events } });
 };
 const call = (runToken: string, name = 'far') =>
   service.request<{ error?: { message: string } }>('POST', `/gateway/mcp/${name}`, {
@@ -182,9 +178,8 @@ describe('a request is refused', () => {
     }
     const own = { mcp_servers: { x: { url, headers: { a: '${MINE}' } } } };
     await service.problem(403, 'POST', path, child(own));
-    const started = await service.request<{ run_id: string }>('POST', path, child({ mcp_servers: { same: { url } } }));
-    expect(started.status, started.text).toBe(200);
-    const { runToken: ofChild } = await service.claimRun(started.body.run_id);
+    const started = await service.ok<{ run_id: string }>('POST', path, child({ mcp_servers: { same: { url } } }));
+    const { runToken: ofChild } = await service.claimRun(started.run_id);
     expect((await call(ofChild, 'same')).status).toBe(200);
     expect(seen).toMatchObject([{ authorization: `Bearer ${mine}` }]);
   });
@@ -229,9 +224,9 @@ test('a header has the current value of its secret until the secret is deleted, 
 
 test('the headers of a stored server reach only runs whose texts are all from the team, or that a person of the team has accepted', async () => {
   const body = { name: 'S', url, headers: { Authorization: 'Bearer of-the-stored-server' } };
-  const stored = await service.request<{ id: string }>('POST', '/agent/mcp-servers', { key: owner.key, body });
-  expect(stored.status, stored.text).toBe(201);
-  const servers = { far: { id: stored.body.id } };
+  const servers = {
+    far: { id: (await service.ok<{ id: string }>('POST', '/agent/mcp-servers', { key: owner.key, body })).id },
+  };
   const program = { name: 'P', command: 'tickets', env: { TOKEN: 'of-the-program' } };
   const near = await service.request<{ id: string }>('POST', '/agent/mcp-servers', { key: owner.key, body: program });
   const leaver = await newPerson(service, team, 'member');

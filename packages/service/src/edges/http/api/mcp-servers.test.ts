@@ -14,23 +14,22 @@ const url = 'https://example.com/mcp';
 const secret = 'secret-of-the-server-123';
 const remote = { name: 'Tickets', url, headers: { Authorization: `Bearer ${secret}` } };
 const program = { name: 'Program', command: 'tickets-mcp', args: ['--stdio'], env: { TICKETS_KEY: secret } };
-const create = async (body: object = remote) => (await service.request<McpServer>('POST', base, { body })).body;
+const create = async (body: object = remote) => await service.ok<McpServer>('POST', base, { body });
 
 describe('POST /agent/mcp-servers', () => {
   test.each([
     ['url', remote, { url, header_names: ['Authorization'] }],
     ['command', program, { command: 'tickets-mcp', args: ['--stdio'], env_names: ['TICKETS_KEY'] }],
   ])('answers 201 and never shows the values: %s', async (_, body, shown) => {
-    const made = await service.request('POST', base, { body });
-    expect(made.status).toBe(201);
-    const server = McpServer.parse(made.body);
+    const made = await service.ok('POST', base, { body });
+    const server = McpServer.parse(made);
     expect(server).toMatchObject({ name: body.name, ...shown });
-    expect((await service.request('GET', `${base}/${server.id}`)).body).toEqual(made.body);
-    expect((await service.request('GET', base)).body).toEqual({ mcp_servers: [made.body] });
+    expect(await service.ok('GET', `${base}/${server.id}`)).toEqual(made);
+    expect(await service.ok('GET', base)).toEqual({ mcp_servers: [made] });
     const [dump] = await service.deps.db.query<{ dump: string }>(
       `SELECT (SELECT json_agg(s)::text FROM mcp_servers s) || coalesce((SELECT json_agg(k)::text FROM idempotency_keys k), '') AS dump`,
     );
-    for (const text of [dump?.dump, JSON.stringify(made.body)]) {
+    for (const text of [dump?.dump, JSON.stringify(made)]) {
       expect(text).not.toContain(secret);
       expect(text).not.toContain(Buffer.from(secret).toString('hex'));
     }
@@ -107,19 +106,14 @@ test('every route of stored MCP servers answers 404 for a server of another team
     await service.problem(404, method, `${base}/${id}`, { key: other, ...(body ? { body } : {}) });
     await service.problem(404, method, `${base}/nothing`, body ? { body } : {});
   }
-  expect((await service.request('DELETE', `${base}/${id}`)).body).toEqual({ success: true });
+  expect(await service.ok('DELETE', `${base}/${id}`)).toEqual({ success: true });
   await service.problem(404, 'GET', `${base}/${id}`);
 });
 
 describe('a run', () => {
   const run = (mcp_servers: object, key = service.key) => ({ key, body: { prompt: 'a', config: { mcp_servers } } });
   const resolve = async (token: string) =>
-    (
-      await service.request<Record<string, unknown>>('POST', '/harness-support/resolve-prompt', {
-        key: token,
-        body: {},
-      })
-    ).body;
+    await service.ok<Record<string, unknown>>('POST', '/harness-support/resolve-prompt', { key: token, body: {} });
 
   test('accepts stored servers only of its own team', async () => {
     const { id } = await create();
@@ -161,7 +155,7 @@ describe('a run', () => {
     const { runId, runToken } = await service.startExecution({ config: { mcp_servers: { x: { warp_id: id } } } });
     await service.request('DELETE', `${base}/${id}`);
     await service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
-    expect((await service.request('GET', `/agent/runs/${runId}`)).body).toMatchObject({
+    expect(await service.ok('GET', `/agent/runs/${runId}`)).toMatchObject({
       state: 'FAILED',
       status_message: { error_code: 'resource_not_found', message: expect.stringContaining('config.mcp_servers.x') },
     });
@@ -183,11 +177,10 @@ describe('a run', () => {
       expect(problem.detail).toContain('config.mcp_servers.x');
     }
     const allowed = { a: { id: own.id }, b: { url: granted.url }, c: { command: 'x' } };
-    const started = await service.request<{ run_id: string }>('POST', path, child(allowed));
-    expect(started.status).toBe(200);
+    const started = await service.ok<{ run_id: string }>('POST', path, child(allowed));
     const [row] = await service.deps.db.query<{ servers: unknown }>(
       `SELECT config->'mcp_servers' AS servers FROM run_requests WHERE run_id = $1`,
-      [started.body.run_id],
+      [started.run_id],
     );
     const sealed = { url: granted.url, headers: { authorization: expect.stringMatching(/^sealed:/) } };
     expect(row?.servers).toEqual({ a: { warp_id: own.id }, b: sealed, c: { command: 'x' } });

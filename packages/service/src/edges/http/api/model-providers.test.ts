@@ -1,8 +1,9 @@
 import type { ListModelProvidersResponse, TestModelProviderResponse } from '@runyard/contract/team/model-providers';
 import type { ListModelsResponse } from '@runyard/contract/team/models';
 import { makeAddressRules } from '@runyard/system/address-rules';
-import { afterAll, beforeEach, expect, test, vi } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { fakeModelKeys, startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { newBrowserSession } from '../../../../test/browser-session.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { combineAccess } from '../../../team/models/provider-access.ts';
@@ -10,8 +11,7 @@ import { lookupFor } from '../../../team/models/providers.ts';
 import { openStoredProviders } from '../../../team/models/stored-providers.ts';
 import { openUpstreams } from '../../gateway/models/upstream.ts';
 
-const fake = await startFakeModels();
-afterAll(() => fake.close());
+const fake = closeAtEnd(await startFakeModels());
 const service = await openTestService({
   env: {
     RUNYARD_OPENAI_BASE_URL: fake.url,

@@ -1,7 +1,8 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { ListModelsResponse, TeamModelSettings } from '@runyard/contract/team/models';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { testSchedules } from '../../../../test/schedules.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { beginOutage } from '../../../team/models/outages.ts';
@@ -9,8 +10,7 @@ import { forgetModelChoices } from '../../../team/models/team-models.ts';
 import { fireDueSchedules } from '../../../triggers/starts/times/fire.ts';
 import { probeOutages } from '../../gateway/domain.ts';
 
-const fake = await startFakeModels();
-afterAll(() => fake.close());
+const fake = closeAtEnd(await startFakeModels());
 const service = await openTestService({ env: fake.env });
 const { db } = service.deps;
 beforeEach(async () => {
@@ -27,8 +27,7 @@ const change = (body: object, key?: string) =>
 const budget = async (body: object) => {
   expect((await service.request('PATCH', '/budget', { body })).status).toBe(200);
 };
-const models = async (key = service.key) =>
-  (await service.request<ListModelsResponse>('GET', '/agent/models', { key })).body;
+const models = async (key = service.key) => await service.ok<ListModelsResponse>('GET', '/agent/models', { key });
 const reasonOf = async (id: string, key?: string) =>
   (await models(key)).models.find((model) => model.id === id)?.disable_reason;
 const create = (config: object, key = service.key) =>
@@ -38,7 +37,7 @@ const resolve = (key: string) =>
     key,
     body: {},
   });
-const read = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+const read = async (runId: string) => await service.ok<RunItem>('GET', `/agent/runs/${runId}`);
 const ask = (runToken: string, model: string) =>
   service.request('POST', '/gateway/anthropic/v1/messages', {
     key: runToken,
@@ -47,11 +46,8 @@ const ask = (runToken: string, model: string) =>
   });
 const switchesOf = async (runId: string) =>
   (
-    await service.request<{ events: { event_type: string; payload?: object }[] }>(
-      'GET',
-      `/agent/runs/${runId}/timeline`,
-    )
-  ).body.events
+    await service.ok<{ events: { event_type: string; payload?: object }[] }>('GET', `/agent/runs/${runId}/timeline`)
+  ).events
     .filter(({ event_type }) => event_type === 'model_switched')
     .map(({ payload }) => payload);
 
@@ -95,7 +91,7 @@ describe('the choices of a team', () => {
 
   test('do not change when an administrator of another team disables models', async () => {
     await change({ disable: [opus], fallback_model_ids: [mini] }, service.otherKey);
-    expect((await service.request(`GET`, path)).body).toEqual({ fallback_model_ids: [], disabled_model_ids: [] });
+    expect(await service.ok(`GET`, path)).toEqual({ fallback_model_ids: [], disabled_model_ids: [] });
     expect(await reasonOf(opus)).toBeUndefined();
   });
 
@@ -113,7 +109,7 @@ describe('the choices of a team', () => {
 
   test('keep both of two concurrent changes', async () => {
     await Promise.all([change({ disable: [opus] }), change({ disable: [mini] })]);
-    const { body } = await service.request<TeamModelSettings>('GET', path);
+    const body = await service.ok<TeamModelSettings>('GET', path);
     expect(body.disabled_model_ids).toEqual([opus, mini]);
   });
 
@@ -134,7 +130,7 @@ describe('the choices of a team', () => {
       400,
       expect.objectContaining({ errors: [expect.objectContaining({ path: member })] }),
     ]);
-    expect((await service.request('GET', path)).body).toMatchObject({ disabled_model_ids: [], fallback_model_ids: [] });
+    expect(await service.ok('GET', path)).toMatchObject({ disabled_model_ids: [], fallback_model_ids: [] });
   });
 
   test('list no model as ready while the budget of the team is spent', async () => {

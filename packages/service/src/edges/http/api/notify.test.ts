@@ -25,7 +25,7 @@ const subscriptions = testEventSubscriptions(service);
 
 const at = '2026-01-02T03:04:05.000Z';
 const inbox = async ({ key }: { key: string }) =>
-  (await service.request<ListNotificationsResponse>('GET', '/factory-inbox', { key })).body.items;
+  (await service.ok<ListNotificationsResponse>('GET', '/factory-inbox', { key })).items;
 const kinds = async (person: { key: string }) => (await inbox(person)).map(({ kind }) => kind);
 const empty = () => db.query('DELETE FROM inbox_items');
 const events = async (id: string) => {
@@ -47,17 +47,16 @@ async function begin(runId: string) {
   return runToken;
 }
 const send = (key: string, from: number, sent: readonly object[]) =>
-  service.request('POST', '/harness-support/events', {
+  service.report(
     key,
-    body: { events: sent.map((event, index) => ({ seq: from + index, occurred_at: at, ...event })) },
-  });
+    sent.map((event, index) => ({ seq: from + index, occurred_at: at, ...event })),
+  );
 const end = async (runId: string, success: boolean) => {
   const key = await begin(runId);
   const body = { success, summary: success ? 'done' : 'The <b>tests</b> fail.' };
   expect((await service.request('POST', '/harness-support/finish-task', { key, body })).status).toBeLessThan(300);
 };
-const start = async (id: string) =>
-  (await service.request<{ run_id: string }>('POST', `${scheduleBase}/${id}/run`)).body.run_id;
+const start = async (id: string) => (await service.ok<{ run_id: string }>('POST', `${scheduleBase}/${id}/run`)).run_id;
 
 test('a failed run of a schedule notifies the named people and subscriptions, with ids and without texts', async () => {
   await empty();
@@ -99,7 +98,7 @@ test('a question of a run of a suspended person asks the people of the rules, or
   const gone = await newPerson(service, team, 'member');
   const { id } = await schedules.create({ notify: [{ on: 'needs_answer', to: [bob.uid] }] });
   const started = async (path: string, body: object) =>
-    (await service.request<{ run_id: string }>('POST', path, { key: gone.key, body })).body.run_id;
+    (await service.ok<{ run_id: string }>('POST', path, { key: gone.key, body })).run_id;
   const ofSchedule = await begin(await started(`${scheduleBase}/${id}/run`, {}));
   const own = await begin(await started('/agent/runs', { prompt: 'Go.' }));
   await db.query(
@@ -222,7 +221,7 @@ test('a used-up budget notifies once, and raising it resolves the notification',
   await noteBudgets(db);
   expect(await kinds(ada)).toEqual([]);
   await put({ credits: null, notify: [] });
-  expect((await service.request<TeamBudget>('GET', '/budget')).body).not.toHaveProperty('notify');
+  expect(await service.ok<TeamBudget>('GET', '/budget')).not.toHaveProperty('notify');
 });
 
 test('rules name only members and subscriptions of the team, and only administrators add subscriptions', async () => {
@@ -305,7 +304,7 @@ test('a definition file sets the rules of an automation, the plan shows them, an
   ];
   const apply = (notify: string) => service.request('PUT', `${base}/definition`, { body: { files: files(notify) } });
   const rules = async () =>
-    (await service.request<{ automations: { notify?: unknown }[] }>('GET', `${base}/automations`)).body.automations.map(
+    (await service.ok<{ automations: { notify?: unknown }[] }>('GET', `${base}/automations`)).automations.map(
       ({ notify }) => notify,
     );
   const withAda = `notify:\n  - on: failed\n    to: [${ada.uid}]\nretry:\n  on: [checks_failed]\n  max: 2\n  backoffSeconds: 5\n`;
@@ -313,7 +312,7 @@ test('a definition file sets the rules of an automation, the plan shows them, an
   const plan = await service.request('POST', `${base}/definition/plan`, { body: { files: files(withAda) } });
   expect(plan.text).toContain('"member":"notify"');
   expect((await apply(withAda)).status).toBe(200);
-  expect((await service.request('GET', `${base}/automations`)).body).toMatchObject({
+  expect(await service.ok('GET', `${base}/automations`)).toMatchObject({
     automations: [{ config: { retry: { on: ['checks_failed'], max: 2, backoff_seconds: 5 } } }],
   });
   expect(await rules()).toEqual([[{ on: 'failed', to: [ada.uid] }]]);

@@ -43,8 +43,7 @@ const signInWith = async (passkey: unknown): Promise<TestAnswer<{ uid: string; d
 const sessionOf = async (answer: TestAnswer): Promise<TestAnswer<z.infer<typeof Session>>> =>
   await service.request('GET', '/session', { key: null, headers: pageOf(answer) });
 const pageOf = (answer: TestAnswer) => ({ ...pageHeaders(service, answer), origin: service.baseUrl });
-const list = async (key: string) =>
-  (await service.request<{ passkeys: Passkey[] }>('GET', '/passkeys', { key })).body.passkeys;
+const list = async (key: string) => (await service.ok<{ passkeys: Passkey[] }>('GET', '/passkeys', { key })).passkeys;
 
 /** A person with a passkey. */
 async function newHolder(): Promise<Person & { readonly authenticator: FakeAuthenticator; readonly passkey: Passkey }> {
@@ -94,8 +93,7 @@ describe('a passkey', () => {
     const authenticator = makeFakeAuthenticator(origin);
     const joined = await join(await invite(service, team, 'member'), authenticator);
     const headers = pageHeaders(service, joined);
-    const [own] = (await service.request<{ passkeys: Passkey[] }>('GET', '/passkeys', { key: null, headers })).body
-      .passkeys;
+    const [own] = (await service.ok<{ passkeys: Passkey[] }>('GET', '/passkeys', { key: null, headers })).passkeys;
     const remove = () => service.request('DELETE', `/passkeys/${own?.id}`, { key: null, headers });
     const refused = await remove();
     expect([refused.status, refused.text]).toEqual([409, expect.stringContaining('add another passkey')]);

@@ -13,7 +13,7 @@ const separate = await openTestService({ env: { RUNYARD_FILES_URL: filesUrl } })
 /** Stores a file as an agent does. Returns its UID. */
 async function store(service: TestService, data: object, bytes: string | Uint8Array<ArrayBuffer>): Promise<string> {
   const { runToken } = await service.startExecution();
-  const { body } = await service.request<{ artifact_uid: string; upload_url: string }>(
+  const body = await service.ok<{ artifact_uid: string; upload_url: string }>(
     'POST',
     '/harness-support/report-artifact',
     { key: runToken, body: { artifact_type: 'FILE', data: { filename: 'a', mime_type: 'text/plain', ...data } } },
@@ -23,11 +23,8 @@ async function store(service: TestService, data: object, bytes: string | Uint8Ar
   return body.artifact_uid;
 }
 
-const preview = async (service: TestService, uid: string) => {
-  const answer = await service.request('GET', `/agent/artifacts/${uid}/preview`);
-  expect(answer.status, answer.text).toBe(200);
-  return ArtifactPreview.parse(answer.body);
-};
+const preview = async (service: TestService, uid: string) =>
+  ArtifactPreview.parse(await service.ok('GET', `/agent/artifacts/${uid}/preview`));
 
 const open = (service: TestService, path: string | undefined) =>
   service.request('GET', `${service.baseUrl}${path}`, { key: null });

@@ -4,32 +4,23 @@ import { openTestService } from '../../../../test/service.ts';
 
 const service = await openTestService();
 
-const ask = async (path: string) => {
-  const answer = await service.request<Record<string, string>>('GET', path, { key: null });
-  expect(answer.status, answer.text).toBe(200);
-  return answer.body;
-};
+const ask = async (path: string) => await service.ok<Record<string, string>>('GET', path, { key: null });
 const fromSession = (id: string) => ask(`/agent/sessions/${id}/redirect`);
 const fromConversation = (id: string) => ask(`/agent/conversations/${id}/redirect`);
 
 const speak = (runToken: string) =>
-  service.request('POST', '/harness-support/events', {
-    key: runToken,
-    body: {
-      events: [
-        {
-          type: 'turn_started',
-          seq: 1,
-          occurred_at: '2026-11-21T10:00:00Z',
-          turn: 1,
-          step_id: 's',
-          prompt: 'Do it',
-        },
-      ],
+  service.report(runToken, [
+    {
+      type: 'turn_started',
+      seq: 1,
+      occurred_at: '2026-11-21T10:00:00Z',
+      turn: 1,
+      step_id: 's',
+      prompt: 'Do it',
     },
-  });
+  ]);
 const sessionOf = async (runId: string) =>
-  (await service.request<{ session_id: string }>('GET', `/agent/runs/${runId}`)).body.session_id;
+  (await service.ok<{ session_id: string }>('GET', `/agent/runs/${runId}`)).session_id;
 const end = (runId: string) =>
   service.deps.db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE run_id = $1`, [runId]);
 

@@ -9,11 +9,8 @@ beforeEach(async () => {
   await db.query('DELETE FROM runs');
 });
 
-const counts = async (query = '', key?: string): Promise<RunCounts> => {
-  const answer = await service.request('GET', `/agent/runs/counts?${query}`, key ? { key } : {});
-  expect(answer.status, answer.text).toBe(200);
-  return RunCounts.parse(answer.body);
-};
+const counts = async (query = '', key?: string): Promise<RunCounts> =>
+  RunCounts.parse(await service.ok('GET', `/agent/runs/counts?${query}`, key ? { key } : {}));
 
 const change = (runId: string, state: string, createdAt = '2026-03-01T00:00:00Z') =>
   db.query('UPDATE runs SET state = $2, created_at = $3 WHERE id = $1', [runId, state, createdAt]);

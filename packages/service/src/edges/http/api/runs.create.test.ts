@@ -8,9 +8,7 @@ const agentKey = await service.newKey({ kind: 'agent' });
 
 describe('POST /agent/runs answers 200', () => {
   test('with the id and the state of the run, which can be read at once', async () => {
-    const created = await service.request('POST', '/agent/runs', { body: { prompt: 'Say hello' } });
-    expect(created.status).toBe(200);
-    const answer = RunAgentResponse.parse(created.body);
+    const answer = RunAgentResponse.parse(await service.ok('POST', '/agent/runs', { body: { prompt: 'Say hello' } }));
     expect(answer).toMatchObject({ state: 'QUEUED', task_id: answer.run_id });
     const run = await service.request<{ prompt: string }>('GET', `/agent/runs/${answer.run_id}`);
     expect(run.body).toMatchObject({ run_id: answer.run_id, prompt: 'Say hello', title: 'Say hello', source: 'API' });
@@ -19,14 +17,14 @@ describe('POST /agent/runs answers 200', () => {
   test('and keeps unknown members of the configuration', async () => {
     const config = { name: 'nightly', memory_stores: [{ uid: 'm' }], newer_member: 'r' };
     const id = await service.newRun({ config, unknown_member: 1 });
-    const { body } = await service.request<{ agent_config: unknown }>('GET', `/agent/runs/${id}`);
+    const body = await service.ok<{ agent_config: unknown }>('GET', `/agent/runs/${id}`);
     expect(body.agent_config).toEqual(config);
   });
 
   test("and shows the first of several skills as the run's skill, and the list can be filtered by this skill", async () => {
     const skills = ['acme/tools:skills/first/SKILL.md', 'acme/tools:second'];
     const id = await service.newRun({ config: { skills } });
-    const { body } = await service.request<RunItem>('GET', `/agent/runs/${id}`);
+    const body = await service.ok<RunItem>('GET', `/agent/runs/${id}`);
     expect(body).toMatchObject({
       agent_config: { skills, skill_spec: skills[0] },
       agent_skill: { name: 'first', full_path: 'skills/first/SKILL.md' },
@@ -34,28 +32,28 @@ describe('POST /agent/runs answers 200', () => {
     const found = await service.request<{ runs: RunItem[] }>('GET', `/agent/runs?skill=${skills[0]}&name=first`);
     expect(found.body.runs.map(({ run_id }) => run_id)).toEqual([id]);
     const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${id}/rerun`);
-    expect((await service.request<RunItem>('GET', `/agent/runs/${again.body.run_id}`)).body.agent_config).toEqual(
+    expect((await service.ok<RunItem>('GET', `/agent/runs/${again.body.run_id}`)).agent_config).toEqual(
       body.agent_config,
     );
   });
 
   test('and cuts the title at 80 characters, never inside a character', async () => {
     const id = await service.newRun({ prompt: `${'x'.repeat(79)}😀 more\nsecond line` });
-    const { body } = await service.request<{ title: string }>('GET', `/agent/runs/${id}`);
+    const body = await service.ok<{ title: string }>('GET', `/agent/runs/${id}`);
     expect(body.title).toBe('x'.repeat(79));
   });
 
   test('for a prompt of 1 MB', async () => {
     const prompt = 'é'.repeat(512 * 1024);
     const id = await service.newRun({ prompt });
-    const { body } = await service.request<{ prompt: string }>('GET', `/agent/runs/${id}`);
+    const body = await service.ok<{ prompt: string }>('GET', `/agent/runs/${id}`);
     expect(body.prompt).toBe(prompt);
   });
 
   test('and a child run inherits the metadata of its parent and names its parent', async () => {
     const parent = await service.newRun({ metadata: { ticket: '1', who: 'parent' } });
     const child = await service.newRun({ parent_run_id: parent, metadata: { who: 'child' } });
-    const { body } = await service.request('GET', `/agent/runs/${child}`);
+    const body = await service.ok('GET', `/agent/runs/${child}`);
     expect(body).toMatchObject({
       parent_run_id: parent,
       source: 'ORCHESTRATION',
@@ -65,9 +63,9 @@ describe('POST /agent/runs answers 200', () => {
 
   test('for a run that continues a conversation without a prompt', async () => {
     const first = await service.newRun();
-    const { body } = await service.request<{ conversation_id: string }>('GET', `/agent/runs/${first}`);
+    const body = await service.ok<{ conversation_id: string }>('GET', `/agent/runs/${first}`);
     const second = await service.newRun({ prompt: undefined, conversation_id: body.conversation_id });
-    expect((await service.request('GET', `/agent/runs/${second}`)).body).toMatchObject({
+    expect(await service.ok('GET', `/agent/runs/${second}`)).toMatchObject({
       conversation_id: body.conversation_id,
     });
   });
@@ -112,7 +110,7 @@ describe('the header X-Oz-Api-Source', () => {
       headers,
       body: { prompt: 'a', ...body },
     });
-    return (await service.request<RunItem>('GET', `/agent/runs/${answer.body.run_id}`)).body;
+    return await service.ok<RunItem>('GET', `/agent/runs/${answer.body.run_id}`);
   };
 
   test.each([
@@ -149,9 +147,9 @@ describe('the header X-Oz-Api-Source', () => {
   });
 
   test('also sets the source of a rerun', async () => {
-    const { body } = await service.request<{ run_id: string }>('POST', `/agent/runs/${await service.newRun()}/rerun`, {
+    const body = await service.ok<{ run_id: string }>('POST', `/agent/runs/${await service.newRun()}/rerun`, {
       headers: { 'x-oz-api-source': 'CLI' },
     });
-    expect((await service.request<RunItem>('GET', `/agent/runs/${body.run_id}`)).body.source).toBe('CLI');
+    expect((await service.ok<RunItem>('GET', `/agent/runs/${body.run_id}`)).source).toBe('CLI');
   });
 });

@@ -29,18 +29,14 @@ async function endedRun(body: Record<string, unknown> = {}) {
     { type: 'turn_started', step_id: 's', prompt: 'Do it' },
     { type: 'transcript', line: '{"a":1}' },
   ].map((event, index) => ({ ...event, seq: index + 1, occurred_at: '2026-11-21T10:00:00Z' }));
-  await service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
-  const { body: reported } = await service.request<{ artifact_uid: string; upload_url: string }>(
+  await service.report(runToken, events);
+  const reported = await service.ok<{ artifact_uid: string; upload_url: string }>(
     'POST',
     '/harness-support/report-artifact',
     { key: runToken, body: { artifact_type: 'FILE', data: { filename: 'a.txt' } } },
   );
   await service.request('PUT', reported.upload_url, { key: null, raw: 'made' });
-  const finished = await service.request('POST', '/harness-support/finish-task', {
-    key: runToken,
-    body: { success: true, summary: '' },
-  });
-  expect(finished.status, finished.text).toBe(200);
+  await service.ok('POST', '/harness-support/finish-task', { key: runToken, body: { success: true, summary: '' } });
   await service.deps.db.query(`UPDATE executions SET phase = 'ended', ended_at = now() WHERE id = $1`, [executionId]);
   await makeTranscriptComposer(service.deps)();
   return { ...execution, artifactUid: reported.artifact_uid };

@@ -6,7 +6,7 @@ const service = await openTestService();
 
 const path = (runId: string) => `/agent/runs/${runId}/interrupt`;
 const interrupted = async (key: string) =>
-  (await service.request<{ items: object[] }>('GET', '/harness-support/inbox', { key })).body.items;
+  (await service.ok<{ items: object[] }>('GET', '/harness-support/inbox', { key })).items;
 const begin = async (key: string) => {
   const event = {
     seq: 1,
@@ -15,7 +15,7 @@ const begin = async (key: string) => {
     harness: 'oz',
     model_id: 'runbook',
   };
-  await service.request('POST', '/harness-support/events', { key, body: { events: [event] } });
+  await service.report(key, [event]);
 };
 
 test('an interrupt gets 200 during a turn, and the agent gets the number of the turn to end', async () => {
@@ -53,8 +53,7 @@ test('an interrupt that arrives after the end of its turn does not end the next 
 
 test('an interrupted run shows until when it waits for a message, and a cancel ends its sandbox', async () => {
   const { runId, runToken } = await service.startExecution();
-  const message = async () =>
-    (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message?.message;
+  const message = async () => (await service.ok<RunItem>('GET', `/agent/runs/${runId}`)).status_message?.message;
   await begin(runToken);
   await service.request('POST', path(runId));
   const report = { turn: 1, interrupted: true, success: true, summary: '' };
@@ -76,7 +75,7 @@ test('the message of an interrupted self-hosted run does not advise to cancel th
   await service.request('POST', path(runId));
   const report = { turn: 1, interrupted: true, success: true, summary: '' };
   await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
-  const { status_message } = (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+  const { status_message } = await service.ok<RunItem>('GET', `/agent/runs/${runId}`);
   expect(status_message?.message).toMatch(/for a message until 20[-\dT:]+Z\. Send a message\.$/);
   await service.problem(422, 'POST', `/agent/runs/${runId}/cancel`);
 });
@@ -87,7 +86,7 @@ test('a run whose turn ended without an interrupt shows no wait, and a cancel do
   await service.request('POST', path(runId));
   const report = { turn: 1, success: true, summary: '' };
   await service.request('POST', '/harness-support/finish-task', { key: runToken, body: report });
-  expect((await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body.status_message).toBeUndefined();
+  expect((await service.ok<RunItem>('GET', `/agent/runs/${runId}`)).status_message).toBeUndefined();
   await service.problem(400, 'POST', `/agent/runs/${runId}/cancel`);
   expect(await interrupted(runToken)).toEqual([]);
 });

@@ -16,9 +16,9 @@ const create = (config: object, more: object = {}, key = service.key, headers: R
     body: { prompt: 'Go.', config, ...more },
   });
 const configOf = async (id: string): Promise<AmbientAgentConfig> =>
-  (await service.request<RunItem>('GET', `/agent/runs/${id}`)).body.agent_config ?? {};
+  (await service.ok<RunItem>('GET', `/agent/runs/${id}`)).agent_config ?? {};
 const firstEvent = async (id: string) =>
-  (await service.request<{ events: TimelineEvent[] }>('GET', `/agent/runs/${id}/timeline`)).body.events[0];
+  (await service.ok<{ events: TimelineEvent[] }>('GET', `/agent/runs/${id}/timeline`)).events[0];
 
 describe('a member without effect', () => {
   test.each([
@@ -101,8 +101,7 @@ test('the credential strategy CREATOR is only for runs whose creator executes th
 
 describe('runner_id', () => {
   const newEnvironment = async (key = service.key) =>
-    (await service.request<{ uid: string }>('POST', '/agent/environments', { key, body: { config: { name: 'e' } } }))
-      .body.uid;
+    (await service.ok<{ uid: string }>('POST', '/agent/environments', { key, body: { config: { name: 'e' } } })).uid;
 
   test('names an environment or a pool of workers', async () => {
     const uid = await newEnvironment();

@@ -12,7 +12,7 @@ const rerun = (runId: string, body?: object, headers = {}) =>
     headers,
     ...(body === undefined ? {} : { body }),
   });
-const read = async (runId: string) => (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
+const read = async (runId: string) => await service.ok<RunItem>('GET', `/agent/runs/${runId}`);
 const again = async (runId: string, body?: object) => {
   const answer = await rerun(runId, body);
   expect(answer.status, answer.text).toBe(200);
@@ -154,14 +154,11 @@ describe('POST /agent/runs/{runId}/rerun', () => {
     const runId = await service.newRun({ prompt: undefined, conversation_id: first.body.conversation_id });
     const problem = await service.problem(400, 'POST', `/agent/runs/${runId}/rerun`);
     expect(problem.errors?.map((error) => error.path)).toEqual(['prompt']);
-    const again = await service.request('POST', `/agent/runs/${runId}/rerun`, { body: { prompt: 'Anew' } });
-    expect(again.status).toBe(200);
+    await service.ok('POST', `/agent/runs/${runId}/rerun`, { body: { prompt: 'Anew' } });
   });
 
   test('answers 403 if the environment of the run was deleted', async () => {
-    const { body } = await service.request<{ uid: string }>('POST', '/agent/environments', {
-      body: { config: { name: 'E' } },
-    });
+    const body = await service.ok<{ uid: string }>('POST', '/agent/environments', { body: { config: { name: 'E' } } });
     const runId = await service.newRun({ config: { environment_id: body.uid } });
     await service.request('DELETE', `/agent/environments/${body.uid}`);
     const problem = await service.problem(403, 'POST', `/agent/runs/${runId}/rerun`);

@@ -6,11 +6,8 @@ import { openTestService } from '../../../../test/service.ts';
 const service = await openTestService();
 const { db } = service.deps;
 
-const list = async (query: string, key?: string): Promise<RunItem[]> => {
-  const answer = await service.request('GET', `/agent/runs?${query}`, key ? { key } : {});
-  expect(answer.status, answer.text).toBe(200);
-  return ListRunsResponse.parse(answer.body).runs;
-};
+const list = async (query: string, key?: string): Promise<RunItem[]> =>
+  ListRunsResponse.parse(await service.ok('GET', `/agent/runs?${query}`, key ? { key } : {})).runs;
 const summaryOf = async (runId: string) => (await list(`view=summary&run_id=${runId}`))[0];
 
 test("a summary has the members that a row in the dashboard's list of runs shows, and neither prompt nor configuration", async () => {
@@ -103,10 +100,7 @@ test('the summary of a BLOCKED run has the beginning of its question, but not th
     { type: 'turn_started', step_id: 's1', prompt: 'Go.' },
     { type: 'blocked', step_id: 's1', request },
   ];
-  await service.request('POST', '/harness-support/events', {
-    key: execution.runToken,
-    body: { events: events.map((event, n) => ({ seq: n + 1, occurred_at: '2026-01-02T03:04:05.000Z', ...event })) },
-  });
+  await service.report(execution.runToken, events);
   const summary = await summaryOf(execution.runId);
   expect(summary?.state).toBe('BLOCKED');
   const { title, ...blockedOn } = summary?.blocked_on ?? { title: '' };
@@ -116,18 +110,17 @@ test('the summary of a BLOCKED run has the beginning of its question, but not th
 });
 
 test('a summary names the automation and the schedule that started the run, and the factory whose agent executes it', async () => {
-  const factory = (await service.request<{ uid: string }>('POST', '/factory', { body: { name: 'Plant' } })).body;
-  const automation = await service.request<{ uid: string }>('POST', `/factory/${factory.uid}/automations`, {
+  const factory = await service.ok<{ uid: string }>('POST', '/factory', { body: { name: 'Plant' } });
+  const automation = await service.ok<{ uid: string }>('POST', `/factory/${factory.uid}/automations`, {
     body: {
       name: 'Look into alerts',
       prompt: 'Look.',
       triggers: [{ provider: 'schedule', event: 'cron_fired', schedule: { name: 'nightly', cron: '@yearly' } }],
     },
   });
-  expect(automation.status, automation.text).toBe(201);
   const runId = await service.newRun();
   const contents = [
-    { kind: 'automation', uid: automation.body.uid, revision: 1, author: null, accepted: true },
+    { kind: 'automation', uid: automation.uid, revision: 1, author: null, accepted: true },
     { kind: 'definition', uid: factory.uid, revision: 1, author: null, accepted: true },
   ];
   await db.query(
@@ -136,7 +129,7 @@ test('a summary names the automation and the schedule that started the run, and 
     [runId, JSON.stringify(contents), randomUUIDv7()],
   );
   expect(await summaryOf(runId)).toMatchObject({
-    automation: { automation_id: automation.body.uid, name: 'Look into alerts' },
+    automation: { automation_id: automation.uid, name: 'Look into alerts' },
     factory_uid: factory.uid,
     schedule: { schedule_name: 'Nightly', cron_schedule: '@daily' },
   });

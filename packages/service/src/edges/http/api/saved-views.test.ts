@@ -5,13 +5,10 @@ import { openTestService } from '../../../../test/service.ts';
 const service = await openTestService();
 const viewer = await service.newKey({ role: 'viewer' });
 
-const save = async (name: string, path = '/runs?state=FAILED', key = viewer): Promise<SavedView> => {
-  const answer = await service.request('POST', '/saved-views', { key, body: { name, path } });
-  expect(answer.status, answer.text).toBe(201);
-  return SavedView.parse(answer.body);
-};
+const save = async (name: string, path = '/runs?state=FAILED', key = viewer): Promise<SavedView> =>
+  SavedView.parse(await service.ok('POST', '/saved-views', { key, body: { name, path } }));
 const list = async (key = viewer) =>
-  ListSavedViewsResponse.parse((await service.request('GET', '/saved-views', { key })).body).saved_views;
+  ListSavedViewsResponse.parse(await service.ok('GET', '/saved-views', { key })).saved_views;
 const names = async (key?: string) => (await list(key)).map(({ name, position }) => `${position} ${name}`);
 const change = (id: string, body: object, key = viewer) =>
   service.request<SavedView>('PATCH', `/saved-views/${id}`, { key, body });
@@ -23,7 +20,7 @@ test('a viewer saves, renames, moves and deletes views', async () => {
   expect((await change(a.id, { name: 'A', path: '/runs?q=1' })).body).toMatchObject({ name: 'A', path: '/runs?q=1' });
   expect((await change(b.id, { position: 49 })).body.position).toBe(2);
   expect(await names()).toEqual(['0 c', '1 A', '2 b']);
-  expect((await service.request('DELETE', `/saved-views/${a.id}`, { key: viewer })).body).toEqual({ success: true });
+  expect(await service.ok('DELETE', `/saved-views/${a.id}`, { key: viewer })).toEqual({ success: true });
   await service.problem(404, 'DELETE', `/saved-views/${a.id}`, { key: viewer });
   expect(await names()).toEqual(['0 c', '1 b']);
   await save('d');
@@ -45,7 +42,7 @@ test('a person has at most 50 views, and a repeated request does not save a seco
   const key = await service.newKey({ role: 'member' });
   const request = { key, body: { name: 'v', path: '/runs' }, headers: { 'idempotency-key': 'once' } };
   const first = await service.request('POST', '/saved-views', request);
-  expect((await service.request('POST', '/saved-views', request)).body).toEqual(first.body);
+  expect(await service.ok('POST', '/saved-views', request)).toEqual(first.body);
   for (let n = 1; n < 50; n += 1) await save(`v${n}`, '/runs', key);
   await service.problem(409, 'POST', '/saved-views', { key, body: { name: 'w', path: '/runs' } });
 });
@@ -68,12 +65,11 @@ test.each([
 test('the views of a person who leaves the team are deleted', async () => {
   const key = await service.newKey({ role: 'member' });
   const { id } = await save('gone', '/runs', key);
-  const { body: teams } = await service.request<{ teams: { uid: string }[] }>('GET', '/teams', { key });
+  const teams = await service.ok<{ teams: { uid: string }[] }>('GET', '/teams', { key });
   const [person] = await service.deps.db.query<{ uid: string }>(
     'SELECT u.uid FROM saved_views v JOIN users u ON u.id = v.user_id WHERE v.id = $1',
     [id],
   );
-  const answer = await service.request('DELETE', `/teams/${teams.teams[0]?.uid}/members/${person?.uid}`);
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok('DELETE', `/teams/${teams.teams[0]?.uid}/members/${person?.uid}`);
   expect(await service.deps.db.query('SELECT FROM saved_views WHERE id = $1', [id])).toEqual([]);
 });

@@ -14,9 +14,8 @@ describe('POST /agent/schedules/{scheduleId}/run', () => {
     const member = await service.newKey({ role: 'member' });
     const schedule = await create({ enabled: false, overlap: 'skip' });
     for (const key of [service.key, member]) {
-      const answer = await service.request<{ run_id: string }>('POST', `${base}/${schedule.id}/run`, { key });
-      expect(answer.status).toBe(200);
-      const run = (await service.request<RunItem>('GET', `/agent/runs/${answer.body.run_id}`)).body;
+      const answer = await service.ok<{ run_id: string }>('POST', `${base}/${schedule.id}/run`, { key });
+      const run = await service.ok<RunItem>('GET', `/agent/runs/${answer.run_id}`);
       const [fire] = await fires(schedule.id);
       expect(fire).toMatchObject({ outcome: 'started', run_id: run.run_id, started_by: { uid: run.creator?.uid } });
       expect(fire).not.toHaveProperty('due_at');

@@ -20,21 +20,21 @@ describe('POST /agent/schedules', () => {
     const environment = await service.request<{ uid: string }>('POST', '/agent/environments', {
       body: { config: { name: 'E', setup_commands: ['true'] } },
     });
-    const answer = await service.request('POST', base, {
-      body: {
-        ...aSchedule,
-        timezone: 'europe/berlin',
-        cron_schedule: ' 0 9 * * 1-5 ',
-        agent_config: { environment_id: environment.body.uid },
-        metadata: { a: 'b' },
-        mode: 'plan',
-        overlap: 'queue',
-        max_live_runs: 2,
-        team: true,
-      },
-    });
-    expect(answer.status).toBe(201);
-    const schedule = ScheduledAgentItem.parse(answer.body);
+    const schedule = ScheduledAgentItem.parse(
+      await service.ok('POST', base, {
+        body: {
+          ...aSchedule,
+          timezone: 'europe/berlin',
+          cron_schedule: ' 0 9 * * 1-5 ',
+          agent_config: { environment_id: environment.body.uid },
+          metadata: { a: 'b' },
+          mode: 'plan',
+          overlap: 'queue',
+          max_live_runs: 2,
+          team: true,
+        },
+      }),
+    );
     expect(schedule).toMatchObject({
       name: 'Nightly',
       cron_schedule: '0 9 * * 1-5',
@@ -64,7 +64,7 @@ describe('POST /agent/schedules', () => {
 
   test('is enabled by default, and paused on request', async () => {
     const { enabled, ...body } = aSchedule;
-    expect((await service.request('POST', base, { body })).body).toMatchObject({ enabled });
+    expect(await service.ok('POST', base, { body })).toMatchObject({ enabled });
     expect(await create({ enabled: false })).toMatchObject({
       enabled: false,
       history: { next_run: null },
@@ -81,7 +81,7 @@ describe('POST /agent/schedules', () => {
     const [first, second] = await Promise.all([ask('A'), ask('A')]);
     expect(second?.body).toEqual(first?.body);
     expect((await ask('B')).status).toBe(409);
-    expect((await service.request<{ schedules: [] }>('GET', base)).body.schedules).toHaveLength(1);
+    expect((await service.ok<{ schedules: [] }>('GET', base)).schedules).toHaveLength(1);
   });
 
   test.each([
@@ -133,7 +133,7 @@ describe('the routes of schedules', () => {
   test('list the schedules of the team by name', async () => {
     for (const name of ['b', 'C', 'a']) await create({ name });
     await create({ name: 'theirs' }, service.otherKey);
-    const { schedules } = ListScheduledAgentsResponse.parse((await service.request('GET', base)).body);
+    const { schedules } = ListScheduledAgentsResponse.parse(await service.ok('GET', base));
     expect(schedules.map(({ name }) => name)).toEqual(['C', 'a', 'b']);
   });
 
@@ -161,9 +161,8 @@ describe('GET /agent/schedules?include=fires', () => {
       [id, count],
     );
   const list = async (query: string, key?: string) =>
-    ListScheduledAgentsResponse.parse(
-      (await service.request('GET', `${base}${query}`, key === undefined ? {} : { key })).body,
-    ).schedules;
+    ListScheduledAgentsResponse.parse(await service.ok('GET', `${base}${query}`, key === undefined ? {} : { key }))
+      .schedules;
 
   test('shows for each schedule its own last fires, as in its history', async () => {
     const [many, few, none] = [await create({ name: 'a' }), await create({ name: 'b' }), await create({ name: 'c' })];
@@ -210,7 +209,7 @@ describe('POST /agent/schedules/preview', () => {
     expect([answer.status, answer.body]).toMatchObject([200, { timezone: 'Europe/Berlin' }]);
     const created = (await create(times)).upcoming_runs ?? [];
     expect(answer.body.upcoming_runs.map((time) => Date.parse(time))).toEqual(created.map((time) => Date.parse(time)));
-    expect((await service.request<{ schedules: [] }>('GET', base)).body.schedules).toHaveLength(1);
+    expect((await service.ok<{ schedules: [] }>('GET', base)).schedules).toHaveLength(1);
   });
 
   test('counts intervals from now', async () => {
@@ -247,9 +246,8 @@ describe('PUT /agent/schedules/{scheduleId}', () => {
       agent_config: { name: 'kept' },
     });
     const body = { name: 'Other', cron_schedule: '@hourly', prompt: 'Else.', enabled: true };
-    const answer = await service.request('PUT', `${base}/${schedule.id}`, { body });
-    expect(answer.status).toBe(200);
-    expect(answer.body).toMatchObject({
+    const answer = await service.ok('PUT', `${base}/${schedule.id}`, { body });
+    expect(answer).toMatchObject({
       ...body,
       timezone: 'Asia/Tokyo',
       overlap: 'skip',
@@ -314,7 +312,7 @@ describe('the pause and the resume of a schedule', () => {
       const { status, body } = await act('resume');
       expect([again, status, body.enabled, typeof body.history?.next_run]).toEqual([again, 200, true, 'string']);
     }
-    expect((await service.request('DELETE', `${base}/${id}`)).body).toEqual({ success: true });
+    expect(await service.ok('DELETE', `${base}/${id}`)).toEqual({ success: true });
     await service.problem(404, 'GET', `${base}/${id}`);
   });
 });

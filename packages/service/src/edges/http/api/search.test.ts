@@ -7,16 +7,10 @@ const service = await openTestService();
 const viewer = await service.newKey({ role: 'viewer' });
 const agentKey = await service.newKey({ kind: 'agent' });
 
-const post = async (path: string, body: object, key = service.key): Promise<Record<string, string>> => {
-  const answer = await service.request<Record<string, string>>('POST', path, { key, body });
-  expect(answer.status, answer.text).toBeLessThan(300);
-  return answer.body;
-};
-const search = async (query: Record<string, string> | string[][], key = viewer): Promise<SearchResult[]> => {
-  const answer = await service.request('GET', `/search?${new URLSearchParams(query as never)}`, { key });
-  expect(answer.status, answer.text).toBe(200);
-  return SearchResponse.parse(answer.body).results;
-};
+const post = async (path: string, body: object, key = service.key): Promise<Record<string, string>> =>
+  await service.ok<Record<string, string>>('POST', path, { key, body });
+const search = async (query: Record<string, string> | string[][], key = viewer): Promise<SearchResult[]> =>
+  SearchResponse.parse(await service.ok('GET', `/search?${new URLSearchParams(query as never)}`, { key })).results;
 const found = async (q: string, key?: string) => (await search({ q }, key)).map(({ kind, name }) => `${kind} ${name}`);
 
 const schedule = { name: 'monthly-refund-report', cron_schedule: '@yearly', prompt: 'a', enabled: true };

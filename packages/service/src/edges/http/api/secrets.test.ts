@@ -15,7 +15,7 @@ const value = 'kT9-original-value';
 const put = (name: string, body: object, key = service.key) =>
   service.request<Record<string, unknown>>('PUT', `/secrets/${name}`, { key, body });
 const names = async (key: string) =>
-  (await service.request<Listed>('GET', '/secrets', { key })).body.secrets.map(({ name, scope }) => `${name} ${scope}`);
+  (await service.ok<Listed>('GET', '/secrets', { key })).secrets.map(({ name, scope }) => `${name} ${scope}`);
 const run = (secrets: unknown, key = service.key, more: object = {}) => ({
   key,
   body: { prompt: 'a', config: { secrets, ...more } },
@@ -123,18 +123,13 @@ it('an environment may name only secrets of the team that its editor may use', a
   const personal = await service.problem(400, 'POST', '/agent/environments', create(member, 'MINE'));
   expect(personal.errors?.[0]?.message).toContain('cannot have personal secrets');
   await service.problem(403, 'POST', '/agent/environments', create(agentKey, 'HIDDEN'));
-  const createdEnvironment = await service.request<{ uid: string }>(
-    'POST',
-    '/agent/environments',
-    create(member, 'TOKEN'),
-  );
-  expect(createdEnvironment.status, createdEnvironment.text).toBe(201);
-  const path = `/agent/environments/${createdEnvironment.body.uid}`;
+  const path = `/agent/environments/${
+    (await service.ok<{ uid: string }>('POST', '/agent/environments', create(member, 'TOKEN'))).uid
+  }`;
   expect((await service.request('PUT', path, { key: member, body: config('HIDDEN') })).status).toBe(200);
-  const ofAgent = await service.request<{ uid: string }>('POST', '/agent/environments', create(agentKey, 'TOKEN'));
-  expect(ofAgent.status, ofAgent.text).toBe(201);
+  const ofAgent = await service.ok<{ uid: string }>('POST', '/agent/environments', create(agentKey, 'TOKEN'));
   const hidden = { key: agentKey, body: config('TOKEN', 'HIDDEN') };
-  const refused = await service.problem(403, 'PUT', `/agent/environments/${ofAgent.body.uid}`, hidden);
+  const refused = await service.problem(403, 'PUT', `/agent/environments/${ofAgent.uid}`, hidden);
   expect(refused.detail).toContain('HIDDEN');
 });
 

@@ -15,22 +15,20 @@ const service = await openTestService();
 const { db } = service.deps;
 const { factory, base, create: createWebhook, send, log } = await testWebhooks(service);
 const { create: automate, fireNow } = testAutomations(service, factory.uid);
-const other = (await service.request<Factory>('POST', '/factory', { body: { name: 'Other' } })).body;
+const other = await service.ok<Factory>('POST', '/factory', { body: { name: 'Other' } });
 
 const webhooks = async (query = '', key = service.key) =>
-  (await service.request<ListTeamWebhooksResponse>('GET', `/webhooks${query}`, { key })).body;
+  await service.ok<ListTeamWebhooksResponse>('GET', `/webhooks${query}`, { key });
 const automations = async (query = '', key = service.key) =>
-  (await service.request<ListTeamAutomationsResponse>('GET', `/automations${query}`, { key })).body;
+  await service.ok<ListTeamAutomationsResponse>('GET', `/automations${query}`, { key });
 const deliveries = async (query = '', key = service.key) =>
-  (await service.request<ListTeamDeliveriesResponse>('GET', `/webhook-deliveries${query}`, { key })).body;
+  await service.ok<ListTeamDeliveriesResponse>('GET', `/webhook-deliveries${query}`, { key });
 
 const a = await createWebhook({ name: 'A', event_header: 'x-event' });
 const b = await createWebhook({ name: 'B' });
-const c = (
-  await service.request<typeof a>('POST', `/factory/${other.uid}/webhooks`, {
-    body: { name: 'A', event_header: 'x-event' },
-  })
-).body;
+const c = await service.ok<typeof a>('POST', `/factory/${other.uid}/webhooks`, {
+  body: { name: 'A', event_header: 'x-event' },
+});
 const filtered = { ...on(a), filter: { webhook_ids: [a.uid], payload: { go: [true] } } };
 const skips = await automate([filtered], { name: 'Skips', overlap: 'skip' });
 const timed = await automate([at()], { name: 'Timed' });
@@ -125,12 +123,12 @@ test.each([
   ['/webhook-deliveries', '&label=DUPLICATE', 'deliveries'],
 ])('pages of %s%s show each entry once, and no other list accepts their cursors', async (path, query, member) => {
   type Page = Record<string, unknown[]> & { page_info: { next_cursor?: string } };
-  const whole = (await service.request<Page>('GET', `${path}?limit=100${query}`)).body[member];
+  const whole = (await service.ok<Page>('GET', `${path}?limit=100${query}`))[member];
   const found: unknown[] = [];
   let cursor: string | undefined;
   do {
     const at = cursor === undefined ? '' : `&cursor=${cursor}`;
-    const { body } = await service.request<Page>('GET', `${path}?limit=1${query}${at}`);
+    const body = await service.ok<Page>('GET', `${path}?limit=1${query}${at}`);
     found.push(...(body[member] ?? []));
     cursor = body.page_info.next_cursor;
     if (cursor !== undefined) await service.problem(400, 'GET', `${path}?factory_uid=x&cursor=${cursor}`);

@@ -10,8 +10,7 @@ import { recordUsage } from '../../../team/usage/record-usage.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
-const newThing = async (path: string, body: object) =>
-  (await service.request<{ uid: string }>('POST', path, { body })).body.uid;
+const newThing = async (path: string, body: object) => (await service.ok<{ uid: string }>('POST', path, { body })).uid;
 const environment = await newThing('/agent/environments', { config: { name: 'Node' } });
 const factory = await newThing('/factory', { name: 'Plant' });
 const automations = testAutomations(service, factory);
@@ -28,11 +27,8 @@ async function ask(assignment: Assignment | null, changes: object = {}): Promise
   await recordUsage(db, { ...session, ...tokens, ...cost, ...answer, requestId: randomUUID(), ...changes });
 }
 
-const report = async (query: string, key?: string) => {
-  const answer = await service.request<UsageReport>('GET', `/usage?${query}`, key ? { key } : {});
-  expect(answer.status, answer.text).toBe(200);
-  return answer.body;
-};
+const report = async (query: string, key?: string) =>
+  await service.ok<UsageReport>('GET', `/usage?${query}`, key ? { key } : {});
 const groups = 'group_by=automation&group_by=factory&group_by=environment';
 const sumsOf = ({ usage }: UsageReport) =>
   usage.map(({ automation, factory: plant, environment: place, requests }) => [automation, plant, place, requests]);
@@ -46,9 +42,8 @@ describe('the usage of an automation, its factory and its environment', () => {
     await db.query("UPDATE runs SET mode = 'orchestrate' WHERE id = $1", [started?.runId]);
     await db.query("UPDATE executions SET phase = 'running', started_at = now() WHERE id = $1", [started?.executionId]);
     const body = { prompt: 'A part.' };
-    const child = await service.request<{ run_id: string }>('POST', children, { key: started?.runToken ?? '', body });
-    expect(child.status, child.text).toBe(200);
-    await ask(await service.claimRun(child.body.run_id));
+    const child = await service.ok<{ run_id: string }>('POST', children, { key: started?.runToken ?? '', body });
+    await ask(await service.claimRun(child.run_id));
     await ask(await service.startExecution());
 
     const none = { kind: 'none' };
@@ -97,7 +92,7 @@ describe('the usage that a member reads', () => {
     const { creator } = own.usage[0] ?? {};
     const [other] = (await report('group_by=creator')).usage.filter((row) => row.creator?.uid !== creator?.uid);
     for (const query of [`creator=${other?.creator?.uid}`, 'scope=team', `group_by=creator&group_by=agent`])
-      expect((await service.request<UsageReport>('GET', `/usage?${query}`, { key: member })).body).toMatchObject({
+      expect(await service.ok<UsageReport>('GET', `/usage?${query}`, { key: member })).toMatchObject({
         scope: 'own',
         usage: [{ requests: 1 }],
       });

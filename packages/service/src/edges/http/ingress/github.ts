@@ -2,9 +2,8 @@
 import { maxGithubEventBytes } from '@runyard/contract/limits';
 import { github } from '@runyard/contract/webhooks/signature-schemes/github';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type BodyLimits, makeBodyBudget, type Place } from '../../../platform/bodies/body-budget.ts';
+import { type BodyLimits, makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
 import type { BodyPace } from '../../../platform/bodies/read-body.ts';
-import { holdBody } from '../../../platform/bodies/request-bodies.ts';
 import { count } from '../../../platform/metrics/record.ts';
 import { type Refusal, refuse, tooBusy } from '../../../platform/serving/refusal.ts';
 import { isUid } from '../../../team/access/teams/uid.ts';
@@ -14,7 +13,7 @@ import { verifySignature } from '../../../triggers/webhooks/ingest/authenticate.
 import { parsePayload } from '../../../triggers/webhooks/ingest/read-request.ts';
 import type { RefuseWhileFull } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
-import { listUnprovedSenders } from './unproved-senders.ts';
+import { limitRequests, listUnprovedSenders, refusalOfBody } from './unproved-senders.ts';
 
 const mb = 1024 * 1024;
 /** Memory for the bodies of events. `perTeam` is the limit of one App. Most events have some tens of kilobytes. */
@@ -52,23 +51,7 @@ export function registerGithubIngress(app: FastifyInstance, deps: ServiceDeps, r
   // The signature is checked when the whole body has arrived. Until then, a new event takes the place of the oldest one, so that slow
   // senders lock out nobody.
   const unproved = listUnprovedSenders(maxInFlight);
-  const inFlight = new Map<string, number>();
-  let total = 0;
-
-  const enter = (uid: string, reply: FastifyReply): boolean => {
-    const own = inFlight.get(uid) ?? 0;
-    if (own >= maxInFlightOfApp && !unproved.cutOldest(uid)) return false;
-    if (total >= maxInFlight && !unproved.cutOldest()) return false;
-    total += 1;
-    inFlight.set(uid, own + 1);
-    reply.raw.once('close', () => {
-      total -= 1;
-      const left = (inFlight.get(uid) ?? 1) - 1;
-      if (left > 0) inFlight.set(uid, left);
-      else inFlight.delete(uid);
-    });
-    return true;
-  };
+  const enter = limitRequests({ max: maxInFlight, maxOfOne: maxInFlightOfApp }, unproved);
 
   const take = async (request: FastifyRequest, reply: FastifyReply): Promise<Outcome> => {
     const { uid = '' } = request.params as { uid?: string };
@@ -84,23 +67,8 @@ export function registerGithubIngress(app: FastifyInstance, deps: ServiceDeps, r
     if (!isUsedEvent(name)) return { kind: 'ignored', reason: 'nothing uses such events' };
     const { raw } = request;
     const owner = { teamId: uid };
-    let place: Place | undefined;
-    const leave = unproved.add(uid, () => {
-      place?.release();
-      raw.destroy();
-    });
-    const body = await holdBody(bodies, {
-      request: raw,
-      response: reply.raw,
-      owner,
-      maxBytes: maxGithubEventBytes,
-      moreBytes: 0,
-      pace,
-      giveUpOther: () => unproved.cutOldest(uid) || unproved.cutOldest(),
-      onPlace: (taken) => {
-        place = taken;
-      },
-    }).finally(leave);
+    const held = { request: raw, response: reply.raw, owner, maxBytes: maxGithubEventBytes, pace };
+    const body = await unproved.read(uid, bodies, held, true);
     if (body.kind !== 'body') return { kind: body.kind };
     const { bytes } = body;
     if (!verifySignature(github, { headers: raw.headers, body: bytes }, [known.webhookSecret], Date.now()))
@@ -151,13 +119,8 @@ function refusalOf(outcome: Exclude<Outcome, { kind: 'accepted' | 'duplicate' | 
     case 'invalid':
       return refuse('invalid_request', { detail: 'This is no event of GitHub.' });
     case 'cut':
-      return refuse('invalid_request', { detail: 'The number of bytes in the body differs from its Content-Length.' });
     case 'too_large':
-      return refuse('invalid_request', {
-        status: 413,
-        detail: `The body is larger than ${maxGithubEventBytes} bytes.`,
-      });
     case 'too_slow':
-      return refuse('invalid_request', { status: 408, detail: 'The body came too slowly.' });
+      return refusalOfBody(outcome.kind, maxGithubEventBytes);
   }
 }

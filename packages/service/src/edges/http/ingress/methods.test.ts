@@ -1,6 +1,7 @@
 /** Tests methods other than POST, on the port of the API and on the port for senders. */
 import { once } from 'node:events';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { connectTo, headOf, sendRaw } from '../../../../test/raw-http.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
@@ -10,8 +11,7 @@ import { buildIngressApp } from '../app.ts';
 const service = await openTestService();
 const { create, send, labels, reset } = await testWebhooks(service);
 beforeEach(reset);
-const ingress = buildIngressApp(service.deps);
-afterAll(() => ingress.close());
+const ingress = closeAtEnd(buildIngressApp(service.deps));
 const origins = { API: service.baseUrl, senders: await ingress.listen({ host: '127.0.0.1', port: 0 }) };
 
 /** A preflight request of a browser, which asks whether the page may send a request. */

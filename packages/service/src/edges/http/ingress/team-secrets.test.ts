@@ -1,7 +1,8 @@
 /** Tests webhooks with a secret of the team, through the real ingress. */
 import { createHmac } from 'node:crypto';
 import type { Webhook, WebhookWithSecret } from '@runyard/contract/webhooks/webhooks';
-import { afterAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { testWebhooks } from '../../../../test/webhooks.ts';
 import { silentLog } from '../../../platform/store/database/log.ts';
@@ -24,20 +25,17 @@ beforeEach(async () => {
 });
 
 /** A second process that gets no notifications. */
-const database = await openDatabase({
-  address: { connectionString: service.database.url },
-  maxConnections: 4,
-  log: silentLog,
-});
+const database = closeAtEnd(
+  await openDatabase({
+    address: { connectionString: service.database.url },
+    maxConnections: 4,
+    log: silentLog,
+  }),
+);
 const deafDb = { ...database, listen: async () => () => undefined };
-const deafWebhooks = await openWebhookDirectory(deafDb, service.deps.vault);
-const deaf = buildIngressApp({ ...service.deps, db: deafDb, webhooks: deafWebhooks });
+const deafWebhooks = closeAtEnd(await openWebhookDirectory(deafDb, service.deps.vault));
+const deaf = closeAtEnd(buildIngressApp({ ...service.deps, db: deafDb, webhooks: deafWebhooks }));
 const deafOrigin = await deaf.listen({ host: '127.0.0.1', port: 0 });
-afterAll(async () => {
-  await deaf.close();
-  deafWebhooks.close();
-  await database.close();
-});
 
 const read = async ({ uid }: WebhookWithSecret) => (await service.request<Webhook>('GET', `${base}/${uid}`)).body;
 let count = 0;

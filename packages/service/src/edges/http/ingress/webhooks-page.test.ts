@@ -8,7 +8,7 @@ import { sign as signAsGithub } from '@octokit/webhooks-methods';
 import type { Factory } from '@runyard/contract/factories/factories';
 import type { ListWebhookDeliveriesResponse, Webhook } from '@runyard/contract/webhooks/webhooks';
 import Stripe from 'stripe';
-import { beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { openTestService } from '../../../../test/service.ts';
 import { findTeamSecret } from '../../../team/stored-secrets/find-usable.ts';
 
@@ -20,12 +20,10 @@ const steps = [...page.matchAll(/^```sh\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?/
 );
 
 const outputs: string[] = [];
-beforeAll(async () => {
-  const script = `exec 2>&1\n${steps.map(({ command }) => `${command}\nprintf '\\036'`).join('\n')}`;
-  const env = { PATH: process.env.PATH ?? '', RUNYARD_BASE_URL: service.baseUrl, RUNYARD_API_KEY: service.key };
-  const { stdout } = await promisify(execFile)('bash', ['-c', script], { env });
-  outputs.push(...stdout.split('\x1e'));
-});
+const script = `exec 2>&1\n${steps.map(({ command }) => `${command}\nprintf '\\036'`).join('\n')}`;
+const env = { PATH: process.env.PATH ?? '', RUNYARD_BASE_URL: service.baseUrl, RUNYARD_API_KEY: service.key };
+const { stdout } = await promisify(execFile)('bash', ['-c', script], { env });
+outputs.push(...stdout.split('\x1e'));
 
 test('the commands print the output of the page', () => {
   expect(steps.length).toBeGreaterThan(5);
@@ -147,10 +145,9 @@ const providers: Record<
 
 describe.each(Object.entries(providers))('a delivery as %s sends it', (name, { payload, sign }) => {
   test('starts one run even if the delivery is repeated, and no run if it is signed with another secret', async () => {
-    const [factory] = (await service.request<{ factories: Factory[] }>('GET', '/factory?search=Operations')).body
-      .factories;
+    const [factory] = (await service.ok<{ factories: Factory[] }>('GET', '/factory?search=Operations')).factories;
     const base = `/factory/${factory?.uid}/webhooks`;
-    const { webhooks } = (await service.request<{ webhooks: Webhook[] }>('GET', base)).body;
+    const { webhooks } = await service.ok<{ webhooks: Webhook[] }>('GET', base);
     const webhook = webhooks.find((each) => each.name === name);
     const secret = await findTeamSecret(db, vault, service.teamId, webhook?.secret_name ?? '');
     if (!webhook || secret === null || secret === 'unreadable') throw new Error(`the page makes no webhook ${name}`);
@@ -161,9 +158,7 @@ describe.each(Object.entries(providers))('a delivery as %s sends it', (name, { p
     expect(await send('the-secret-of-someone-else')).toBe(401);
     expect(await send(secret.value)).toBe(202);
     expect(await send(secret.value)).toBe(202);
-    const log = (
-      await service.request<ListWebhookDeliveriesResponse>('GET', `${base}/${webhook.uid}/deliveries?limit=3`)
-    ).body;
+    const log = await service.ok<ListWebhookDeliveriesResponse>('GET', `${base}/${webhook.uid}/deliveries?limit=3`);
     expect(log.deliveries.map(({ label, runs = [] }) => [label, runs.length])).toEqual([
       ['DUPLICATE', 0],
       ['ACCEPTED', 1],

@@ -1,7 +1,7 @@
 /** The ingress, which has the only endpoints for senders of webhooks. */
 import { maxWebhookBytes } from '@runyard/contract/limits';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { type BodyLimits, type BodyRoom, makeBodyBudget, type Place } from '../../../platform/bodies/body-budget.ts';
+import { type BodyLimits, type BodyRoom, makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
 import { announcedBytes, type BodyPace } from '../../../platform/bodies/read-body.ts';
 import { holdBody } from '../../../platform/bodies/request-bodies.ts';
 import { count } from '../../../platform/metrics/record.ts';
@@ -14,7 +14,7 @@ import type { KnownWebhook } from '../../../triggers/webhooks/ingest/directory.t
 import type { RefuseWhileFull } from '../server/add-route.ts';
 import type { ServiceDeps } from '../server/deps.ts';
 import { registerGithubIngress } from './github.ts';
-import { listUnprovedSenders } from './unproved-senders.ts';
+import { limitRequests, listUnprovedSenders, refusalOfBody } from './unproved-senders.ts';
 
 const kb = 1024;
 const mb = 1024 * kb;
@@ -61,24 +61,7 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
   const gate = makeGate({ concurrent, waiting: 256 });
   const write = makeDeliveryWriter((deliveries) => writeDeliveries(deps, deliveries), gate);
   const unproved = listUnprovedSenders(maxUnproved);
-  const inFlight = new Map<string, number>();
-  let total = 0;
-
-  /** Counts a request until its answer was sent. Returns false if too many requests are in progress. */
-  const enter = (uid: string, reply: FastifyReply): boolean => {
-    const own = inFlight.get(uid) ?? 0;
-    if (own >= maxInFlightOfWebhook && !unproved.cutOldest(uid)) return false;
-    if (total >= maxInFlight && !unproved.cutOldest()) return false;
-    total += 1;
-    inFlight.set(uid, own + 1);
-    reply.raw.once('close', () => {
-      total -= 1;
-      const left = (inFlight.get(uid) ?? 1) - 1;
-      if (left > 0) inFlight.set(uid, left);
-      else inFlight.delete(uid);
-    });
-    return true;
-  };
+  const enter = limitRequests({ max: maxInFlight, maxOfOne: maxInFlightOfWebhook }, unproved);
 
   /**
    * Reads a body within the memory limit for verified or unverified senders. When the sender is verified later, the body counts as a body
@@ -94,30 +77,15 @@ export function registerIngress(app: FastifyInstance, deps: ServiceDeps): void {
     const moreBytes = request.headers['content-encoding'] === undefined ? 0 : maxWebhookBytes;
     const body = { request, response, owner, maxBytes: maxWebhookBytes, moreBytes, pace };
     if (proof === 'right') return await holdBody(provedBodies, body);
-    let place: Place | undefined;
-    const leave = unproved.add(uid, () => {
-      place?.release();
-      request.destroy();
-    });
-    try {
-      const received = await holdBody(unprovedBodies, {
-        ...body,
-        ...(proof === 'open' ? { giveUpOther: () => unproved.cutOldest(uid) || unproved.cutOldest() } : {}),
-        onPlace: (taken) => {
-          place = taken;
-        },
-      });
-      if (received.kind !== 'body') return received;
-      const prove = () => {
-        const proved = response.destroyed ? undefined : provedBodies.tryEnter(owner, received.bytes.length + moreBytes);
-        if (!proved) return;
-        response.once('close', proved.release);
-        received.place.release();
-      };
-      return { ...received, prove };
-    } finally {
-      leave();
-    }
+    const received = await unproved.read(uid, unprovedBodies, body, proof === 'open');
+    if (received.kind !== 'body') return received;
+    const prove = () => {
+      const proved = response.destroyed ? undefined : provedBodies.tryEnter(owner, received.bytes.length + moreBytes);
+      if (!proved) return;
+      response.once('close', proved.release);
+      received.place.release();
+    };
+    return { ...received, prove };
   };
 
   const take = async (request: FastifyRequest, reply: FastifyReply): Promise<IngestOutcome> => {
@@ -200,13 +168,8 @@ function refusalOf(outcome: Refused): Refusal {
     case 'invalid_json':
       return refuse('invalid_request', { detail: `${outcome.why}; send one JSON value in UTF-8.` });
     case 'cut':
-      return refuse('invalid_request', { detail: 'The number of bytes in the body differs from its Content-Length.' });
     case 'too_large':
-      return refuse('invalid_request', {
-        status: 413,
-        detail: `The body is larger than ${maxWebhookBytes} bytes.`,
-      });
     case 'too_slow':
-      return refuse('invalid_request', { status: 408, detail: 'The body came too slowly.' });
+      return refusalOfBody(outcome.kind, maxWebhookBytes);
   }
 }

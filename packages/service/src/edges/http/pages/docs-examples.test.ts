@@ -1,20 +1,18 @@
 /** Tests that each command of the reference works unchanged: a shell runs the command against a service with a real port and database. */
 import { execFile } from 'node:child_process';
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { promisify } from 'node:util';
 import { openApiDocument } from '@runyard/contract/openapi/openapi';
 import { type RouteName, routes } from '@runyard/contract/routes';
 import type { RunMessagePage } from '@runyard/contract/runs/conversation-pages';
 import type { Route } from '@runyard/contract/wire/route';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FakeGitHost, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
+import { expect, test } from 'vitest';
+import { startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
 import { makeFakePullRequestApi } from '../../../../../../test/fakes/pull-request-api.ts';
+import { closeAtEnd, newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { newSignInCode } from '../../../../test/browser-session.ts';
 import { runWithFreshCheck, startedFreshCheck } from '../../../../test/fresh-checks.ts';
 import { makeOwnThings, type OwnThings } from '../../../../test/own-things.ts';
-import { startTestService, type TestService } from '../../../../test/service.ts';
+import { openTestService } from '../../../../test/service.ts';
 
 const run = promisify(execFile);
 
@@ -22,29 +20,6 @@ interface Operation {
   readonly operationId: RouteName;
   readonly 'x-codeSamples': readonly { readonly source: string }[];
 }
-
-let host: FakeGitHost;
-let service: TestService;
-let folder: string;
-let shared: OwnThings;
-/** The command of each operation. Building the document takes as long as several requests, so the test builds it only once. */
-let commands: Map<RouteName, string>;
-beforeAll(async () => {
-  host = await startFakeGitHost({ api: makeFakePullRequestApi().api });
-  await host.commit('acme', 'site', { 'README.md': 'a' });
-  service = await startTestService({
-    // Names of the domain `.invalid` have no address, so no example sends a request to a provider.
-    env: { RUNYARD_CODE_HOST_URL: host.template, RUNYARD_GOOGLE_BASE_URL: 'https://provider.invalid' },
-  });
-  shared = await makeThings();
-  commands = commandsOf(service.baseUrl);
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-examples-'));
-});
-afterAll(async () => {
-  await service.close();
-  await host.close();
-  await rm(folder, { recursive: true, force: true });
-});
 
 const commandsOf = (baseUrl: string): Map<RouteName, string> => {
   const { paths } = openApiDocument(baseUrl) as { paths: Record<string, Record<string, Operation>> };
@@ -282,6 +257,17 @@ const refused: Partial<Record<RouteName, number>> = {
 
 /** These streams do not end by themselves. */
 const endless: readonly RouteName[] = ['streamTeamEvents', 'streamTeamDeliveries'];
+
+const host = closeAtEnd(await startFakeGitHost({ api: makeFakePullRequestApi().api }));
+await host.commit('acme', 'site', { 'README.md': 'a' });
+const service = await openTestService({
+  // Names of the domain `.invalid` have no address, so no example sends a request to a provider.
+  env: { RUNYARD_CODE_HOST_URL: host.template, RUNYARD_GOOGLE_BASE_URL: 'https://provider.invalid' },
+});
+const shared = await makeThings();
+/** The command of each operation. Building the document takes as long as several requests, so the test builds it only once. */
+const commands: Map<RouteName, string> = commandsOf(service.baseUrl);
+const folder = newFolder();
 
 test.each(Object.keys(routes) as RouteName[])('runs the command of %s', async (name) => {
   const own = ending.includes(name) ? await makeThings(routes[name]) : shared;

@@ -117,7 +117,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     await db.query('UPDATE executions SET token_hash = $2, awaits_followup = true WHERE id = $1', given);
     await service.request('POST', `/agent/runs/${first.runId}/followups`, { body: { message: 'And this.' } });
     expect((await waiting.answer).status).toBe(401);
-    const { body } = await service.request('GET', '/harness-support/inbox', { key: token });
+    const body = await service.ok('GET', '/harness-support/inbox', { key: token });
     expect(body).toMatchObject({ items: [{ type: 'follow_up', message: 'And this.' }] });
   });
 
@@ -139,8 +139,7 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     const path = `/harness-support/child-runs/${child.runId}/cancel`;
     const cancelling = await authenticated(() => service.request('POST', path, { key: first.runToken }));
     await handOutAgain();
-    const events = [{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }];
-    await service.request('POST', '/harness-support/events', { key: child.runToken, body: { events } });
+    await service.begin(child.runToken);
     expect((await cancelling.answer).status).toBe(401);
     expect(await recordOf(first.runId)).toMatchObject({ children: ['INPROGRESS'] });
   });
@@ -161,9 +160,9 @@ describe('a stalled request of an earlier attempt changes nothing and is refused
     for (const url of [reported.body.upload_url, snapshot.body.files[0]?.upload_url ?? ''])
       await service.problem(404, 'PUT', url, { key: null, raw: 'x', headers: { 'content-type': bytes } });
     expect(await recordOf(first.runId)).toEqual(before);
-    expect(
-      (await service.request<{ artifacts?: unknown[] }>('GET', `/agent/runs/${first.runId}`)).body.artifacts ?? [],
-    ).toEqual([]);
+    expect((await service.ok<{ artifacts?: unknown[] }>('GET', `/agent/runs/${first.runId}`)).artifacts ?? []).toEqual(
+      [],
+    );
   });
 });
 
@@ -174,8 +173,7 @@ test('the next attempt begins its events with 1 again, and its transcript has no
     type: 'transcript',
     line: JSON.stringify(text),
   });
-  const send = (key: string, events: object[]) =>
-    service.request('POST', '/harness-support/events', { key, body: { events } });
+  const send = (key: string, events: object[]) => service.report(key, events);
   const half = 'some text';
   const sent = await send(first.runToken, [
     { seq: 1, ...step },
@@ -206,6 +204,6 @@ test('the next attempt begins its events with 1 again, and its transcript has no
   );
   expect(transcript).toEqual({ lines: '"late"\n"later"\n', tails: {} });
   const finish = { key: second.runToken, body: { success: true, summary: 'done', turn: 1 } };
-  expect((await service.request('POST', '/harness-support/finish-task', finish)).body).toEqual({ next: 'wait' });
+  expect(await service.ok('POST', '/harness-support/finish-task', finish)).toEqual({ next: 'wait' });
   expect(await recordOf(first.runId)).toMatchObject({ state: 'SUCCEEDED', finished_turns: 1 });
 });

@@ -2,10 +2,11 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import Fastify from 'fastify';
 import { afterAll, describe, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { Refusal } from '../../../platform/serving/refusal.ts';
 import { connectionLimits, limitConnections, openFilesLimit } from './connection-limits.ts';
 
-const app = Fastify();
+const app = closeAtEnd(Fastify());
 limitConnections(app, { most: 6, crowded: 3 }, async ({ headers }) => headers.authorization === 'operator');
 app.setErrorHandler((error, _request, reply) => {
   if (!(error instanceof Refusal)) throw error;
@@ -25,7 +26,6 @@ const { port } = app.server.address() as AddressInfo;
 const sockets: Socket[] = [];
 afterAll(async () => {
   for (const socket of sockets) socket.destroy();
-  await app.close();
 });
 
 async function ask(path: string, headers = ''): Promise<string> {

@@ -2,23 +2,16 @@
 import { Agent, request } from 'node:http';
 import { apiPrefix } from '@runyard/contract/wire/route';
 import pg from 'pg';
-import { afterAll, beforeAll, beforeEach, describe, expect, test, vi } from 'vitest';
-import { type CuttingProxy, openCuttingProxy } from '../../../../../../test/fakes/cutting-proxy.ts';
-import { startTestProcess, type TestProcess } from '../../../../test/process.ts';
+import { beforeEach, describe, expect, test, vi } from 'vitest';
+import { openCuttingProxy } from '../../../../../../test/fakes/cutting-proxy.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { startTestProcess } from '../../../../test/process.ts';
 import { openTestService } from '../../../../test/service.ts';
 
 const service = await openTestService();
 const { db } = service.deps;
-let second: TestProcess;
-let proxy: CuttingProxy;
-beforeAll(async () => {
-  second = await startTestProcess(service.deps);
-  proxy = await openCuttingProxy(service.baseUrl);
-});
-afterAll(async () => {
-  await proxy.close();
-  await second.close();
-});
+const second = closeAtEnd(await startTestProcess(service.deps));
+const proxy = closeAtEnd(await openCuttingProxy(service.baseUrl));
 
 let number = 0;
 let body: { prompt: string };

@@ -29,8 +29,7 @@ const changes = [
 
 test.each(changes)('an agent key cannot $verb $name of a person, but can $verb $name of an agent', async (change) => {
   const { path, body, id, method, suffix } = change;
-  const make = async (key: string) =>
-    (await service.request<Record<string, string>>('POST', path, { key, body })).body[id] ?? '';
+  const make = async (key: string) => (await service.ok<Record<string, string>>('POST', path, { key, body }))[id] ?? '';
   const asked = (uid: string, key: string) =>
     service.request(method, `${path}/${uid}${suffix}`, { key, ...(method === 'PUT' ? { body } : {}) });
   const ofPerson = await make(service.key);

@@ -1,27 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type FakeModels, startFakeModels } from '../../../../../../test/fakes/models.ts';
-import { startTestService, type TestService } from '../../../../test/service.ts';
+import { expect, test } from 'vitest';
+import { startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { openTestService } from '../../../../test/service.ts';
 import type { Admission, AdmitModelRequest } from '../../gateway/models/admission.ts';
 
-let fake: FakeModels;
-let service: TestService;
 let admission: Admission | Error = { ok: true };
 const asked: Parameters<AdmitModelRequest>[0][] = [];
 
-beforeAll(async () => {
-  fake = await startFakeModels();
-  service = await startTestService({
-    env: fake.env,
-    admitModelRequest: async (holder) => {
-      asked.push(holder);
-      if (admission instanceof Error) throw admission;
-      return admission;
-    },
-  });
-});
-afterAll(async () => {
-  await service.close();
-  await fake.close();
+const fake = closeAtEnd(await startFakeModels());
+const service = await openTestService({
+  env: fake.env,
+  admitModelRequest: async (holder) => {
+    asked.push(holder);
+    if (admission instanceof Error) throw admission;
+    return admission;
+  },
 });
 
 const modelId = 'anthropic/claude-opus-5-5';

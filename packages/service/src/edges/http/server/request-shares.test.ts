@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import { type AddressInfo, connect, type Socket } from 'node:net';
 import fastify, { type FastifyInstance } from 'fastify';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { Refusal } from '../../../platform/serving/refusal.ts';
 import { trustProxies } from '../../../platform/serving/trusted-proxies.ts';
 import { shareRequests } from './request-shares.ts';
@@ -10,7 +11,7 @@ let app: FastifyInstance;
 let sockets: Socket[];
 beforeEach(async () => {
   sockets = [];
-  app = fastify();
+  app = closeAtEnd(fastify());
   app.decorate('trustedProxies', trustProxies([]));
   shareRequests(app, 8);
   app.setErrorHandler((error, _request, reply) => {
@@ -28,7 +29,6 @@ beforeEach(async () => {
 });
 afterEach(async () => {
   for (const socket of sockets) socket.destroy();
-  await app.close();
 });
 
 /** Sends a request that stays in progress. Returns its answer: `begin`, or the detail of a refusal. */

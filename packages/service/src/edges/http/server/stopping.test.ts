@@ -2,14 +2,14 @@
 
 import { routes } from '@runyard/contract/routes';
 import type { Route } from '@runyard/contract/wire/route';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { makeOwnThings } from '../../../../test/own-things.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { stalledRequests } from '../../../../test/stalled.ts';
 
-const models = await startFakeModels();
-afterAll(() => models.close());
+const models = closeAtEnd(await startFakeModels());
 const service = await openTestService({ env: models.env });
 const { stall } = stalledRequests(service);
 const { db } = service.deps;
@@ -49,8 +49,7 @@ test.each(work)('%s answers 409 and does nothing', async (name, route) => {
 
 test.each(reports)('%s answers 200', async (name, route) => {
   const { path, options } = stopping.requestOf(name, route);
-  const answer = await service.request(route.method, path, { ...options, key: stopping.own.runToken });
-  expect(answer.status, answer.text).toBe(200);
+  await service.ok(route.method, path, { ...options, key: stopping.own.runToken });
 });
 
 test('an artifact that is authenticated before the cancel and arrives after it gets 409 and is not stored', async () => {
@@ -65,10 +64,9 @@ test('an artifact that is authenticated before the cancel and arrives after it g
 
 test('a follow-up that a stopping agent reports as taken still waits for the next sandbox', async () => {
   const { runId, runToken } = await service.startExecution();
-  const send = (events: object[]) =>
-    service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+  const send = (events: object[]) => service.report(runToken, events);
   await send([{ seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' }]);
-  const { body } = await service.request<{ followup_id: string }>('POST', `/agent/runs/${runId}/followups`, {
+  const body = await service.ok<{ followup_id: string }>('POST', `/agent/runs/${runId}/followups`, {
     body: { message: 'And this.' },
   });
   await service.request('POST', `/agent/runs/${runId}/cancel`);

@@ -1,33 +1,27 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { once } from 'node:events';
 import { connect } from 'node:net';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, describe, expect, test } from 'vitest';
 import { WebSocket } from 'ws';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { joinWorkerPool } from '../../../../test/key.ts';
-import { startTestService, type TestService } from '../../../../test/service.ts';
+import { openTestService } from '../../../../test/service.ts';
 import { trustProxies } from '../../../platform/serving/trusted-proxies.ts';
 import { enterPool, type PoolCaller } from '../../../team/access/worker-pools/enter.ts';
 import { type Hub, openHub } from '../../workers/hub.ts';
 import { serveWorkerSockets, workerSocketPath } from '../../workers/socket.ts';
 import { authenticateWorker } from './authorize.ts';
 
-let service: TestService;
-let hub: Hub;
-let stopServing: () => void;
-beforeAll(async () => {
-  service = await startTestService();
-  hub = openHub(service.deps.executionDeps, { serviceInstanceId: randomUUIDv7() });
-  const { log, keys, keyWatch } = service.deps;
-  const authenticate = (authorization: string | undefined) => authenticateWorker(keys, authorization);
-  const enter = (caller: PoolCaller, name: string) => enterPool(service.deps.db, caller, name);
-  const trustedProxies = trustProxies([]);
-  const options = { hub, log, authenticate, keyWatch, trustedProxies, enterPool: enter, maxConnectionsOfTeam: 2 };
-  stopServing = serveWorkerSockets(service.app.server, options);
-});
+const service = await openTestService();
+const hub: Hub = closeAtEnd(openHub(service.deps.executionDeps, { serviceInstanceId: randomUUIDv7() }));
+const { log, keys, keyWatch } = service.deps;
+const authenticate = (authorization: string | undefined) => authenticateWorker(keys, authorization);
+const enter = (caller: PoolCaller, name: string) => enterPool(service.deps.db, caller, name);
+const trustedProxies = trustProxies([]);
+const options = { hub, log, authenticate, keyWatch, trustedProxies, enterPool: enter, maxConnectionsOfTeam: 2 };
+const stopServing: () => void = serveWorkerSockets(service.app.server, options);
 afterAll(async () => {
   stopServing();
-  await hub.close();
-  await service.close();
 });
 
 /** Returns everything that the service answers to these lines of a request, until it closes the connection. */

@@ -1,12 +1,12 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtemp, readdir, rm, stat, utimes, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir, stat, utimes, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import fc from 'fast-check';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { describeBlobStore } from '../../../../test/blob-store.ts';
 import { collectMeasurements } from '../../../../test/metrics.ts';
 import type { BlobStore } from './blobs.ts';
@@ -16,10 +16,9 @@ import { guardBlobs } from './guarded-blobs.ts';
 let folder: string;
 let blobs: BlobStore;
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-blobs-'));
+  folder = newFolder();
   blobs = await openFolderBlobs(folder);
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const limits = { maxBytes: 1000 };
 async function* brokenBody() {

@@ -1,8 +1,8 @@
-import { mkdtemp, readdir, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { readdir } from 'node:fs/promises';
 import path from 'node:path';
 import { Readable } from 'node:stream';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { StoreUnavailable } from '../database/unavailable.ts';
 import { leastFreeForStreams, watchFreeSpace } from '../free-space/free-space.ts';
 import type { BlobStore } from './blobs.ts';
@@ -15,11 +15,10 @@ let blobs: BlobStore;
 const log = { debug: () => {}, info: () => {}, warn: () => {}, error: () => {} };
 const space = () => watchFreeSpace({ folder, log, measureFree: async () => free });
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-room-'));
+  folder = newFolder();
   free = leastFreeForStreams + 3 * 1024 * 1024;
   blobs = guardBlobs(await openFolderBlobs(folder), { freeSpace: space() });
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 /** Sends pieces of 1 MiB, and reduces the free space by each piece. */
 async function* megabytes(count: number) {

@@ -1,9 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { moveBlobs } from '../transfer/data-folder.ts';
 import type { BlobStore } from './blobs.ts';
 import { openFolderBlobs } from './folder-blobs.ts';
@@ -16,12 +15,11 @@ let present: BlobStore;
 /** The store of a service while blobs move. */
 let both: BlobStore;
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-move-'));
+  folder = newFolder();
   old = await openFolderBlobs(path.join(folder, 'old'));
   present = await openFolderBlobs(path.join(folder, 'present'));
   both = readBoth(present, old);
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const put = (blobs: BlobStore, key: string, body: string) =>
   blobs.put(key, Readable.from([Buffer.from(body)]), { maxBytes: 1000 });

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
+import { describe, expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { bytesArray } from './bytes-array.ts';
 import { acquireFrom, makePool } from './connections.ts';
@@ -7,12 +8,8 @@ import { silentLog } from './log.ts';
 import { openDatabase } from './open-database.ts';
 import { plannedByValues } from './planned-by-values.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await database.db.query('CREATE TABLE counters (name text PRIMARY KEY, value bigint NOT NULL)');
-});
-afterAll(() => database.drop());
+const database = closeAtEnd(await createTestDatabase());
+await database.db.query('CREATE TABLE counters (name text PRIMARY KEY, value bigint NOT NULL)');
 
 /** Ends all other connections to the database, as a restart of the server would do. Waits until they have ended. */
 const cutConnections = () =>

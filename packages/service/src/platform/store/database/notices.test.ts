@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import type { Database } from './database.ts';
 import { silentLog } from './log.ts';
@@ -11,13 +12,10 @@ let database: TestDatabase;
 let other: Database;
 
 beforeEach(async () => {
-  database = await createTestDatabase();
-  other = await openDatabase({ address: { connectionString: database.url }, maxConnections: 2, log: silentLog });
-});
-
-afterEach(async () => {
-  await other.close();
-  await database.drop();
+  database = closeAtEnd(await createTestDatabase());
+  other = closeAtEnd(
+    await openDatabase({ address: { connectionString: database.url }, maxConnections: 2, log: silentLog }),
+  );
 });
 
 /** Returns the list to which each notice on the channel `runyard_test` that `db` receives is added. */

@@ -1,7 +1,8 @@
 import { globSync } from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../../test/database.ts';
 import { definedStatements } from './statement.ts';
 
 const sources = path.resolve(import.meta.dirname, '../../..');
@@ -29,15 +30,10 @@ const smallTables = new Set([
  */
 const readsAll =
   /_to_seal_again$|_of_other_keys$|^count_unreadable_|^read_bootstrap_keys$|^(claim|find_due)_deliveries$|^read_webhooks_with_large_logs$|^(measure_due_deliveries|sum_stored_bytes|delete_event_stream_marks)$/;
-
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  for (const file of globSync('**/*.ts', { cwd: sources })) {
-    if (!file.endsWith('.test.ts') && !programs.includes(file)) await import(path.join(sources, file));
-  }
-});
-afterAll(() => database.drop());
+const database = closeAtEnd(await createTestDatabase());
+for (const file of globSync('**/*.ts', { cwd: sources })) {
+  if (!file.endsWith('.test.ts') && !programs.includes(file)) await import(path.join(sources, file));
+}
 
 interface PlanNode {
   readonly 'Node Type': string;

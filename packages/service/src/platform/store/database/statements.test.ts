@@ -1,30 +1,26 @@
 import { globSync, readFileSync } from 'node:fs';
 import path from 'node:path';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { afterAll, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../../test/database.ts';
 import { loadStatements, sources } from '../../../../test/defined-statements.ts';
 import { describeStatement } from '../../../../test/describe-statement.ts';
 import { type Column, definedStatements, defineStatement, text, uuid } from './statement.ts';
 
-let database: TestDatabase;
-let client: pg.Client;
 const typeNames = new Map<number, string>();
 
-beforeAll(async () => {
-  database = await createTestDatabase();
-  client = new pg.Client({ connectionString: database.url });
-  await client.connect();
-  const { rows } = await client.query<{ oid: number; name: string }>(
-    'SELECT oid::int4 AS oid, format_type(oid, NULL) AS name FROM pg_type',
-  );
-  for (const { oid, name } of rows) typeNames.set(oid, name);
-  await loadStatements();
-});
+const database = closeAtEnd(await createTestDatabase());
+const client: pg.Client = new pg.Client({ connectionString: database.url });
+await client.connect();
+const { rows } = await client.query<{ oid: number; name: string }>(
+  'SELECT oid::int4 AS oid, format_type(oid, NULL) AS name FROM pg_type',
+);
+for (const { oid, name } of rows) typeNames.set(oid, name);
+await loadStatements();
 
 afterAll(async () => {
   await client.end();
-  await database.drop();
 });
 
 interface CheckedStatement {

@@ -1,14 +1,11 @@
 import type pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../../test/database.ts';
 import { inTransaction, withinTransaction } from './transaction.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  await database.db.query('CREATE TABLE counters (name text PRIMARY KEY, value bigint NOT NULL)');
-});
-afterAll(() => database.drop());
+const database = closeAtEnd(await createTestDatabase());
+await database.db.query('CREATE TABLE counters (name text PRIMARY KEY, value bigint NOT NULL)');
 
 const read = { name: 'test_read_counter', text: 'SELECT value FROM counters WHERE name = $1 FOR UPDATE' };
 const readAll = { name: 'test_read_counters', text: 'SELECT name FROM counters ORDER BY name' };

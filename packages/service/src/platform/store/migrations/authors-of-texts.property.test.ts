@@ -4,20 +4,17 @@
  */
 import { randomUUIDv7 } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../../test/database.ts';
 
-let database: TestDatabase;
 const team = randomUUIDv7();
 const people = ['ada', 'bob', 'cy'];
-beforeAll(async () => {
-  database = await createTestDatabase();
-  const { db } = database;
-  await db.query('INSERT INTO teams (id, uid, name) VALUES ($1, $2, $2)', [team, 'T'.repeat(22)]);
-  for (const person of people)
-    await db.query('INSERT INTO users (id, uid, display_name) VALUES ($1, $2, $2)', [randomUUIDv7(), person]);
-});
-afterAll(() => database.drop());
+const database = closeAtEnd(await createTestDatabase());
+const { db } = database;
+await db.query('INSERT INTO teams (id, uid, name) VALUES ($1, $2, $2)', [team, 'T'.repeat(22)]);
+for (const person of people)
+  await db.query('INSERT INTO users (id, uid, display_name) VALUES ($1, $2, $2)', [randomUUIDv7(), person]);
 
 /** A configuration with a member, an entry of a map, named entries of a list, and entries that are their own names. */
 interface Config {

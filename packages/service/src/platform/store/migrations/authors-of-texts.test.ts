@@ -2,71 +2,63 @@
  * Tests the migration to authors of texts. The migration finds the author of each text in the stored revisions, and changes no executor.
  */
 import { randomUUIDv7 } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { createEmptyDatabase } from '../../../../test/database.ts';
-import type { Database } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
 import { openDatabase } from '../database/open-database.ts';
 import { migrateDatabase } from './migrate.ts';
 
-let empty: Awaited<ReturnType<typeof createEmptyDatabase>>;
-let db: Database;
 const team = randomUUIDv7();
 const uid = 'E'.repeat(22);
 const factory = 'F'.repeat(22);
 const [schedule, server] = [randomUUIDv7(), randomUUIDv7()];
 
-beforeAll(async () => {
-  empty = await createEmptyDatabase();
-  db = await openDatabase({ address: { connectionString: empty.url }, maxConnections: 2, log: silentLog });
-  await migrateDatabase(db, { upTo: 23 });
-  await db.query('INSERT INTO teams (id, uid, name) VALUES ($1, $2, $2)', [team, 'T'.repeat(22)]);
-  for (const person of ['ada', 'bob', 'cy'])
-    await db.query('INSERT INTO users (id, uid, display_name) VALUES ($1, $2, $2)', [randomUUIDv7(), person]);
-  const edit = (person: string, config: object) =>
-    db.query(
-      `INSERT INTO environments (uid, team_id, config, last_editor_kind, last_editor_uid) VALUES ($1, $2, $3, 'user', $4)
+const empty = closeAtEnd(await createEmptyDatabase());
+const db = closeAtEnd(
+  await openDatabase({ address: { connectionString: empty.url }, maxConnections: 2, log: silentLog }),
+);
+await migrateDatabase(db, { upTo: 23 });
+await db.query('INSERT INTO teams (id, uid, name) VALUES ($1, $2, $2)', [team, 'T'.repeat(22)]);
+for (const person of ['ada', 'bob', 'cy'])
+  await db.query('INSERT INTO users (id, uid, display_name) VALUES ($1, $2, $2)', [randomUUIDv7(), person]);
+const edit = (person: string, config: object) =>
+  db.query(
+    `INSERT INTO environments (uid, team_id, config, last_editor_kind, last_editor_uid) VALUES ($1, $2, $3, 'user', $4)
        ON CONFLICT (uid) DO UPDATE SET config = $3, last_editor_uid = $4`,
-      [uid, team, JSON.stringify(config), person],
-    );
-  await edit('ada', { name: 'E', setup_commands: ['npm ci', 'make'], limits: { memory_mb: 1024 } });
-  await edit('bob', { name: 'F', setup_commands: ['npm ci', 'npm test', 'make'], limits: { memory_mb: 1024 } });
-  await edit('cy', { name: 'F', setup_commands: ['npm ci', 'npm test', 'make'], limits: { memory_mb: 2048 } });
-  await db.query(`INSERT INTO acceptances (user_uid, kind, uid, revision) VALUES ('ada', 'environment', $1, 2)`, [uid]);
-  await db.query(
-    `INSERT INTO schedules (id, team_id, name, cron_schedule, timezone, anchor_at, prompt, overlap, enabled, creator_kind, creator_uid,
+    [uid, team, JSON.stringify(config), person],
+  );
+await edit('ada', { name: 'E', setup_commands: ['npm ci', 'make'], limits: { memory_mb: 1024 } });
+await edit('bob', { name: 'F', setup_commands: ['npm ci', 'npm test', 'make'], limits: { memory_mb: 1024 } });
+await edit('cy', { name: 'F', setup_commands: ['npm ci', 'npm test', 'make'], limits: { memory_mb: 2048 } });
+await db.query(`INSERT INTO acceptances (user_uid, kind, uid, revision) VALUES ('ada', 'environment', $1, 2)`, [uid]);
+await db.query(
+  `INSERT INTO schedules (id, team_id, name, cron_schedule, timezone, anchor_at, prompt, overlap, enabled, creator_kind, creator_uid,
        editor_kind, editor_uid)
      VALUES ($1, $2, 'S', '@every 1h', 'UTC', now(), 'print all', 'allow', false, 'user', 'ada', 'user', 'ada')`,
-    [schedule, team],
-  );
-  await db.query(`UPDATE schedules SET agent_config = '{"model_id": "m"}', editor_uid = 'bob' WHERE id = $1`, [
-    schedule,
-  ]);
-  await db.query(
-    `INSERT INTO mcp_servers (id, team_id, name, command, value_names, vault_key_id, sealed_values, editor_kind, editor_uid)
+  [schedule, team],
+);
+await db.query(`UPDATE schedules SET agent_config = '{"model_id": "m"}', editor_uid = 'bob' WHERE id = $1`, [schedule]);
+await db.query(
+  `INSERT INTO mcp_servers (id, team_id, name, command, value_names, vault_key_id, sealed_values, editor_kind, editor_uid)
      VALUES ($1, $2, 'M', 'server', '{ONE}', 'k', '', 'user', 'ada')`,
-    [server, team],
-  );
-  await db.query(`UPDATE mcp_servers SET name = 'N', command = 'server', editor_uid = 'bob' WHERE id = $1`, [server]);
-  await db.query(`INSERT INTO factories (uid, team_id, name) VALUES ($1, $2, 'F')`, [factory, team]);
-  await db.query(
-    `INSERT INTO automations (uid, factory_uid, team_id, name, prompt, enabled, triggers, overlap, creator_kind, creator_uid, editor_kind, editor_uid)
+  [server, team],
+);
+await db.query(`UPDATE mcp_servers SET name = 'N', command = 'server', editor_uid = 'bob' WHERE id = $1`, [server]);
+await db.query(`INSERT INTO factories (uid, team_id, name) VALUES ($1, $2, 'F')`, [factory, team]);
+await db.query(
+  `INSERT INTO automations (uid, factory_uid, team_id, name, prompt, enabled, triggers, overlap, creator_kind, creator_uid, editor_kind, editor_uid)
      VALUES ($1, $2, $3, 'A', 'p', true, '[]', 'allow', 'user', 'ada', 'user', 'bob')`,
-    ['A'.repeat(22), factory, team],
-  );
-  await db.query(`INSERT INTO worker_pools (team_id, name, owner_kind, owner_uid) VALUES ($1, 'pool', 'user', 'ada')`, [
-    team,
-  ]);
-  await db.query(
-    `INSERT INTO worker_pool_connectors (team_id, pool, kind, uid, added_by_uid) VALUES ($1, 'pool', 'user', 'cy', 'bob')`,
-    [team],
-  );
-  await migrateDatabase(db);
-});
-afterAll(async () => {
-  await db.close();
-  await empty.drop();
-});
+  ['A'.repeat(22), factory, team],
+);
+await db.query(`INSERT INTO worker_pools (team_id, name, owner_kind, owner_uid) VALUES ($1, 'pool', 'user', 'ada')`, [
+  team,
+]);
+await db.query(
+  `INSERT INTO worker_pool_connectors (team_id, pool, kind, uid, added_by_uid) VALUES ($1, 'pool', 'user', 'cy', 'bob')`,
+  [team],
+);
+await migrateDatabase(db);
 
 /** Returns the authors of the texts of the present revision that a person has neither written nor accepted, and these texts. */
 async function openTo(person: string, kind: string, uidOfContent: string): Promise<Record<string, string[]>> {

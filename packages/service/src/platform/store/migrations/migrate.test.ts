@@ -1,10 +1,10 @@
 import { execFile } from 'node:child_process';
-import { copyFile, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { copyFile, readFile, rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { promisify } from 'node:util';
 import pg from 'pg';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { createEmptyDatabase, createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import type { Database } from '../database/database.ts';
 import { silentLog } from '../database/log.ts';
@@ -15,14 +15,9 @@ let folder: string;
 let empty: Awaited<ReturnType<typeof createEmptyDatabase>>;
 let db: Database;
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-migrations-'));
-  empty = await createEmptyDatabase();
-  db = await openDatabase({ address: { connectionString: empty.url }, maxConnections: 2, log: silentLog });
-});
-afterEach(async () => {
-  await db.close();
-  await empty.drop();
-  await rm(folder, { recursive: true });
+  folder = newFolder();
+  empty = closeAtEnd(await createEmptyDatabase());
+  db = closeAtEnd(await openDatabase({ address: { connectionString: empty.url }, maxConnections: 2, log: silentLog }));
 });
 
 const write = (name: string, sql: string) => writeFile(path.join(folder, name), sql);
@@ -210,9 +205,8 @@ test('migrating needs no other right than to create tables in the schema', async
 describe('a database with the migrations that the baseline replaced', () => {
   let older: TestDatabase;
   beforeEach(async () => {
-    older = await createTestDatabase();
+    older = closeAtEnd(await createTestDatabase());
   });
-  afterEach(() => older.drop());
 
   /** Makes the database look as if it had the first `count` of the migrations that the baseline replaced. */
   async function makeOlder(count: number): Promise<void> {

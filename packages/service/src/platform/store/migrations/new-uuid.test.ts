@@ -1,11 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../../test/database.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = closeAtEnd(await createTestDatabase());
 
 test('ids that SQL statements create are UUIDs of version 7, unique, and in the order of their creation', async () => {
   const before = Date.now();

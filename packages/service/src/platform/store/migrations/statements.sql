@@ -2127,7 +2127,8 @@ SELECT uid FROM factories WHERE team_id = $1 AND uid = $2 FOR KEY SHARE;
     UPDATE github_comments c SET leased_until = clock_timestamp() + interval '25 seconds'
     FROM github_comments before
     WHERE c.key = $1 AND before.key = c.key AND (c.leased_until IS NULL OR c.leased_until < clock_timestamp())
-    RETURNING c.key, c.place_id, c.run_id, c.comment_id, before.asked_at, c.text_hash, c.is_deleted, c.url, c.leased_until;
+    RETURNING c.key, c.place_id, c.run_id, c.comment_id, before.asked_at, c.text_hash, c.is_deleted, c.url, c.head_sha,
+      c.leased_until;
 
 -- leave_environment
     WITH gone AS (
@@ -3613,6 +3614,11 @@ SELECT i.uid, i.app_uid, i.team_id, i.installation_id::text AS installation_id, 
     WHERE g.gone_at > now() - interval '7 days'
       AND NOT EXISTS (SELECT FROM worker_connections c WHERE c.worker_id = g.worker_id AND c.team_id IS NULL)
     ORDER BY g.gone_at DESC LIMIT 100;
+
+-- read_head_of_opened_pull_request
+    SELECT p.to_id AS head FROM artifacts a JOIN pushed_branches p ON p.run_id = a.run_id AND p.branch = a.data->>'branch'
+    WHERE a.run_id = $1 AND a.artifact_type = 'PULL_REQUEST' AND a.is_opened AND p.repository = $2 AND p.result = 'pushed'
+      AND starts_with(lower(a.canonical_url), $3) ORDER BY p.number DESC LIMIT 1;
 
 -- read_inbox
 SELECT 
@@ -5748,7 +5754,7 @@ UPDATE snapshot_files SET blob_key = $2, sha256 = $3 WHERE id = $1 AND blob_key 
 
 -- settle_github_comment
     UPDATE github_comments SET comment_id = coalesce($3::bigint, comment_id), text_hash = coalesce($4, text_hash), request_id = $5,
-      is_deleted = is_deleted OR $6, url = coalesce($7, url), leased_until = NULL
+      is_deleted = is_deleted OR $6, url = coalesce($7, url), head_sha = coalesce($8, head_sha), leased_until = NULL
     WHERE key = $1 AND leased_until = $2 RETURNING key;
 
 -- settle_github_word

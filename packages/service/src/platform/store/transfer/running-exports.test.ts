@@ -1,10 +1,8 @@
-import { mkdtemp, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { PassThrough, Readable } from 'node:stream';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../../test/database.ts';
 import type { BlobStore } from '../blobs/blobs.ts';
 import { openFolderBlobs } from '../blobs/folder-blobs.ts';
 import { guardBlobs } from '../blobs/guarded-blobs.ts';
@@ -12,20 +10,10 @@ import { StoreUnavailable } from '../database/unavailable.ts';
 import { exportDatabase } from './export.ts';
 import { noExportRuns } from './running-exports.ts';
 
-let database: TestDatabase;
-let folder: string;
-let ofFolder: BlobStore;
-let ofService: BlobStore;
-beforeAll(async () => {
-  database = await createTestDatabase();
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-exports-'));
-  ofFolder = await openFolderBlobs(folder);
-  ofService = guardBlobs(ofFolder, { mayDelete: () => noExportRuns(database.db) });
-});
-afterAll(async () => {
-  await database.drop();
-  await rm(folder, { recursive: true });
-});
+const database = closeAtEnd(await createTestDatabase());
+const folder = newFolder();
+const ofFolder = await openFolderBlobs(folder);
+const ofService: BlobStore = guardBlobs(ofFolder, { mayDelete: () => noExportRuns(database.db) });
 
 const put = (key: string) => ofService.put(key, Readable.from([Buffer.from(`bytes of ${key}`)]), { maxBytes: 100 });
 

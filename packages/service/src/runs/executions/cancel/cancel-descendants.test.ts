@@ -2,8 +2,9 @@ import { randomUUIDv7 } from 'node:crypto';
 import type { FinishTask } from '@runyard/contract/agent/finish-task';
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../../test/executions.ts';
 import { applyAgentEvents } from '../../harness-support/events/apply-agent-events.ts';
 import { finishRun } from '../../harness-support/finish/finish-run.ts';
 import { deleteRun } from '../../runs/delete.ts';
@@ -16,12 +17,8 @@ import { claim } from '../transitions/transitions.ts';
 import { cancelRun } from './cancel.ts';
 import { cancelLocked } from './cancel-descendants.ts';
 
-let t: TestExecutions;
 let connection: string;
-beforeAll(async () => {
-  t = await openTestExecutions();
-});
-afterAll(() => t.close());
+const t = closeAtEnd(await openTestExecutions());
 beforeEach(async () => {
   await t.deps.db.pool.query('DELETE FROM runs; DELETE FROM worker_connections');
   connection = await t.newConnection();

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import type { NewRun } from '../../runs/submit/new-run.ts';
 import { evictIdle } from './idle.ts';
@@ -6,10 +7,8 @@ import { evictIdle } from './idle.ts';
 let t: TestExecutions;
 
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
 });
-
-afterEach(() => t.close());
 
 /** Assigns one execution for each given phase to the connection, and sets that phase. The first execution has been idle the longest. */
 async function hold(phases: readonly ('idle' | 'running')[]): Promise<{ connection: string; executions: string[] }> {

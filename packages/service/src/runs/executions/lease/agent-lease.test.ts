@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { readTaskRow } from '../../harness-support/task/read-task-row.ts';
 import type { Assignment } from '../queue/assign.ts';
@@ -12,13 +13,11 @@ let assignment: Assignment;
 let session: RunSession;
 
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
   await t.newRun();
   assignment = (await t.assign(await t.newConnection())) as Assignment;
   session = (await authenticateRunToken(t.deps.db, assignment.runToken)) as RunSession;
 });
-
-afterEach(() => t.close());
 
 const takeBack = () => {
   const { runId, executionId, assignmentId } = assignment;

@@ -1,16 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../../test/executions.ts';
 import { cancelRun } from '../cancel/cancel.ts';
 import { reconcile } from '../reconcile/reconcile.ts';
 import { claim, start } from '../transitions/transitions.ts';
 import { beatServiceInstance, heartbeatMs, outageSeconds } from './heartbeat.ts';
 
-let t: TestExecutions;
-beforeAll(async () => {
-  t = await openTestExecutions();
-});
-afterAll(() => t.close());
+const t = closeAtEnd(await openTestExecutions());
 beforeEach(async () => {
   await t.deps.db.pool.query('DELETE FROM runs; DELETE FROM worker_connections; DELETE FROM service_instances');
 });

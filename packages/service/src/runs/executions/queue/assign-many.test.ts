@@ -1,15 +1,15 @@
 /** Tests the assignment of several executions in one statement. */
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { assign, type FreeSlots } from './assign.ts';
 
 let t: TestExecutions;
 let connectionId: string;
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
   connectionId = await t.newConnection();
 });
-afterEach(() => t.close());
 
 const change = (text: string, ...values: unknown[]) => t.deps.db.query<Record<string, unknown>>(text, values);
 

@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { assignNext, type OneSlot } from '../../../../test/assign-next.ts';
 import { insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { insertWorkerKey, insertWorkerPool } from '../../../../test/key.ts';
@@ -15,12 +16,10 @@ let fixture: TestExecutions;
 let slot: OneSlot;
 
 beforeEach(async () => {
-  fixture = await openTestExecutions({ limit: 5 });
+  fixture = closeAtEnd(await openTestExecutions({ limit: 5 }));
   const connectionId = await fixture.newConnection();
   slot = { connectionId, workerId: 'runyard-test', workerInstance: 'i', pool: '', teamId: null };
 });
-
-afterEach(() => fixture.close());
 
 /** Returns the id of the next run to assign, or the reason why there is no such run. */
 async function next(overrides: Partial<OneSlot> = {}): Promise<string> {

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import type { Assignment } from '../queue/assign.ts';
@@ -10,7 +11,7 @@ let t: TestExecutions;
 let assignment: Assignment;
 
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
   await t.newRun();
   const assigned = await t.assign(await t.newConnection());
   if (!assigned) throw new Error('nothing was assigned');
@@ -18,8 +19,6 @@ beforeEach(async () => {
   const { runId, executionId, assignmentId } = assigned;
   await claim(t.deps.db, { runId, executionId, args: { assignment_id: assignmentId, lease_seconds: 60 } });
 });
-
-afterEach(() => t.close());
 
 async function found() {
   const { rows } = await t.deps.db.pool.query(

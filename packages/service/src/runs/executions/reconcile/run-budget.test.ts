@@ -1,14 +1,14 @@
 import { setTimeout as delay } from 'node:timers/promises';
-import { afterAll, beforeEach, describe, expect, it } from 'vitest';
+import { beforeEach, describe, expect, it } from 'vitest';
 import { startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { answerAtFixedCost, answerUsd, askModel, openRequests, opus, stateOf } from '../../../../test/budgets.ts';
 import { nesting, testChildRuns } from '../../../../test/child-runs.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { recordLostRequests } from '../../../team/usage/budget/lost-requests.ts';
 import { reconcile } from './reconcile.ts';
 
-const fake = await startFakeModels();
-afterAll(() => fake.close());
+const fake = closeAtEnd(await startFakeModels());
 const service = await openTestService({ env: fake.env });
 const { db } = service.deps;
 const { orchestrator, startChild, begin, run, started } = testChildRuns(service);

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import type { Assignment } from '../queue/assign.ts';
 import { AttemptOver, lockAttempt } from './attempt.ts';
@@ -8,13 +9,11 @@ let t: TestExecutions;
 let session: RunSession;
 
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
   await t.newRun();
   const assignment = (await t.assign(await t.newConnection())) as Assignment;
   session = (await authenticateRunToken(t.deps.db, assignment.runToken)) as RunSession;
 });
-
-afterEach(() => t.close());
 
 /**
  * Locks the attempt while another transaction has locked the run. That transaction first makes the change `change` to the run's execution

@@ -1,13 +1,10 @@
 import type { TimelineEventType } from '@runyard/contract/runs/timeline';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../../test/executions.ts';
 import { appendShutdown, appendTimelineEvent } from './timeline.ts';
 
-let t: TestExecutions;
-beforeAll(async () => {
-  t = await openTestExecutions();
-});
-afterAll(() => t.close());
+const t = closeAtEnd(await openTestExecutions());
 
 test('an event that changes the run always updates updated_at, and other events update it at most once a second, and the end of a sandbox never', async () => {
   const { runId, executionId } = await t.newSession();

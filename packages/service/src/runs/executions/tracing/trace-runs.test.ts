@@ -3,6 +3,7 @@ import { spanAttributes } from '@runyard/contract/metrics/trace-names';
 import { afterAll, describe, expect, test, vi } from 'vitest';
 import { startFakeCollector } from '../../../../../../test/fakes/collector.ts';
 import { startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { on, testAutomations } from '../../../../test/automations.ts';
 import { answerAtFixedCost, askModel, opus } from '../../../../test/budgets.ts';
 import { startTestService } from '../../../../test/service.ts';
@@ -10,8 +11,8 @@ import { testWebhooks } from '../../../../test/webhooks.ts';
 import { isBelow, openTraces, ratioOf } from '../../../platform/metrics/open-traces.ts';
 import { makeRunTracer, rootOf, spansOfTurn } from './trace-runs.ts';
 
-const collector = await startFakeCollector();
-const fake = await startFakeModels();
+const collector = closeAtEnd(await startFakeCollector());
+const fake = closeAtEnd(await startFakeModels());
 const variables = {
   OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: `${collector.url}/v1/traces`,
   OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
@@ -20,8 +21,6 @@ for (const [name, value] of Object.entries(variables)) vi.stubEnv(name, value);
 const service = await startTestService({ env: fake.env });
 afterAll(async () => {
   vi.unstubAllEnvs();
-  await fake.close();
-  await collector.close();
 });
 
 const planted = 'planted-prompt-or-secret';
@@ -37,8 +36,7 @@ async function playRun() {
   const runId = created.body.run_id;
   const { runToken } = await service.claimRun(runId);
   const at = () => new Date().toISOString();
-  const report = (events: readonly object[]) =>
-    service.request('POST', '/harness-support/events', { key: runToken, body: { events } });
+  const report = (events: readonly object[]) => service.report(runToken, events);
   const started = [
     { seq: 1, occurred_at: at(), type: 'agent_started', harness: 'runyard', model_id: opus },
     { seq: 2, occurred_at: at(), type: 'turn_started', step_id: 'one', prompt: planted },
@@ -51,11 +49,10 @@ async function playRun() {
     { seq: 4, occurred_at: at(), type: 'action_result', action_id: 'a', state: 'failed', output: planted },
     { seq: 5, occurred_at: at(), type: 'turn_finished', step_id: 'one', summary: planted },
   ]);
-  const finished = await service.request('POST', '/harness-support/finish-task', {
+  await service.ok('POST', '/harness-support/finish-task', {
     key: runToken,
     body: { success: true, summary: planted },
   });
-  expect(finished.status).toBe(200);
   return runId;
 }
 

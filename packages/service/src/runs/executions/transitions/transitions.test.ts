@@ -1,6 +1,7 @@
 import { RunState } from '@runyard/contract/runs/states';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../../test/executions.ts';
 import type { Transition } from './transition.ts';
 import {
   block,
@@ -22,13 +23,8 @@ import {
   succeed,
 } from './transitions.ts';
 
-let t: TestExecutions;
-let connection: string;
-beforeAll(async () => {
-  t = await openTestExecutions({ limit: 10_000 });
-  connection = await t.newConnection();
-});
-afterAll(() => t.close());
+const t = closeAtEnd(await openTestExecutions({ limit: 10_000 }));
+const connection = await t.newConnection();
 // Removes executions that an earlier test left in the queue, so that they are not assigned.
 beforeEach(() => t.deps.db.query("UPDATE executions SET phase = 'ended'", []));
 

@@ -1,5 +1,6 @@
 import { randomUUIDv7 } from 'node:crypto';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { claim } from '../transitions/transitions.ts';
 import { readWaits } from './read-waits.ts';
@@ -7,10 +8,8 @@ import { readWaits } from './read-waits.ts';
 let fixture: TestExecutions;
 
 beforeEach(async () => {
-  fixture = await openTestExecutions({ limit: 2 });
+  fixture = closeAtEnd(await openTestExecutions({ limit: 2 }));
 });
-
-afterEach(() => fixture.close());
 
 const change = (text: string, ...values: unknown[]) => fixture.deps.db.query(text, values);
 const waitOf = async (runId: string) => (await readWaits(fixture.deps.db, fixture.teamId, [runId])).get(runId);

@@ -1,6 +1,7 @@
 import type { AgentEvent } from '@runyard/contract/runs/agent-events';
 import { redacted } from '@runyard/system/redaction/redactor';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { cancelRun } from '../../executions/cancel/cancel.ts';
 import { authenticateRunToken, type RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -11,11 +12,9 @@ let t: TestExecutions;
 let session: RunSession;
 
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
   session = await t.newSession();
 });
-
-afterEach(() => t.close());
 
 const at = '2026-01-02T03:04:05.000Z';
 /**

@@ -1,5 +1,6 @@
 import type { AgentEvent, AgentEventBody } from '@runyard/contract/runs/agent-events';
-import { afterEach, beforeEach, expect, it } from 'vitest';
+import { beforeEach, expect, it } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { readConversation } from '../../../../test/read.ts';
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
@@ -15,12 +16,11 @@ let session: RunSession;
 let seq = 0;
 
 beforeEach(async () => {
-  t = await openTestExecutions({ limits: { eventBytes, transcriptBytes } });
+  t = closeAtEnd(await openTestExecutions({ limits: { eventBytes, transcriptBytes } }));
   session = await t.newSession();
   seq = 0;
   await send({ type: 'agent_started', harness: 'oz', model_id: 'runbook' });
 });
-afterEach(() => t.close());
 
 const at = '2026-01-02T03:04:05.000Z';
 async function send(...bodies: AgentEventBody[]): Promise<void> {

@@ -14,6 +14,7 @@ import { readCodeHostUser } from '../../executions/run-tokens/present-rights.ts'
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { reportArtifact } from '../../files/artifacts/report.ts';
 import { readRepositories } from '../../runs/read/repositories.ts';
+import { enqueueProgress } from '../../subscriptions/channels.ts';
 import { gitHubHeaders, openAtGitHub } from './github.ts';
 import { openAtGitLab } from './gitlab.ts';
 import { type AtHost, askApiWith, type Wanted } from './host.ts';
@@ -95,6 +96,8 @@ async function openNext(
       };
     }
     await record(tx);
+    // A channel can now show the run at the head of the pull request.
+    await enqueueProgress(tx, session.runId);
     const response = { artifact_uid: reported.artifactUid, url, branch: request.head, is_new: isNew };
     return { kind: 'open', response };
   });

@@ -40,6 +40,28 @@ export async function findPullRequestOfRun<N extends Named>(
   return found && pull && { ...pull, runId: found.run_id };
 }
 
+const readOpened = defineStatement({
+  name: 'read_head_of_opened_pull_request',
+  text: `
+    SELECT p.to_id AS head FROM artifacts a JOIN pushed_branches p ON p.run_id = a.run_id AND p.branch = a.data->>'branch'
+    WHERE a.run_id = $1 AND a.artifact_type = 'PULL_REQUEST' AND a.is_opened AND p.repository = $2 AND p.result = 'pushed'
+      AND starts_with(lower(a.canonical_url), $3) ORDER BY p.number DESC LIMIT 1`,
+  row: { head: text() },
+});
+
+/**
+ * Returns the newest commit that the run has pushed to the branch of a pull request that the service opened for it; undefined: there is none.
+ * `web`: the origin of the code host's pages.
+ */
+export async function readOpenedHead(
+  db: Queryable,
+  runId: string,
+  { web, repository }: { readonly web: string; readonly repository: string },
+): Promise<string | undefined> {
+  const name = repository.toLowerCase();
+  return (await db.query(readOpened, [runId, name, `${web}/${name}/pull/`]))[0]?.head;
+}
+
 const findPush = defineStatement({
   name: 'find_push_of_commit',
   text: `

@@ -1,13 +1,10 @@
 import { execFileSync } from 'node:child_process';
-import { mkdtempSync, rmSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import path from 'node:path';
 import { deflateSync } from 'node:zlib';
-import { afterAll, describe, expect, it } from 'vitest';
+import { describe, expect, it } from 'vitest';
+import { newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { descendsFrom, readLeadingCommits } from './leading-commits.ts';
 
-const folder = mkdtempSync(path.join(tmpdir(), 'leading-commits-'));
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+const folder = newFolder();
 const env = {
   PATH: process.env.PATH ?? '',
   HOME: folder,

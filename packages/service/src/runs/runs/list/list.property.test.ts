@@ -2,17 +2,14 @@ import { randomUUIDv7 } from 'node:crypto';
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../../test/database.ts';
 import { insertTeam } from '../../../../test/executions.ts';
 import { listRuns } from './list.ts';
 import { indexRunWords } from './search-index.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = closeAtEnd(await createTestDatabase());
 
 const signer = { sign: () => 'signature', verify: () => true };
 

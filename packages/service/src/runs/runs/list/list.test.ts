@@ -1,16 +1,13 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../../test/database.ts';
 import { insertTeam } from '../../../../test/executions.ts';
 import { listIdentity, writeCursor } from '../../../platform/store/cursor.ts';
 import { listRuns } from './list.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = closeAtEnd(await createTestDatabase());
 
 test('a cursor of an earlier version is refused, and the error says so', async () => {
   const teamId = await insertTeam(database);

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../../test/executions.ts';
 import { indexRunWords } from './search-index.ts';
 
-let service: TestExecutions;
-beforeAll(async () => {
-  service = await openTestExecutions();
-});
-afterAll(() => service.close());
+const service = closeAtEnd(await openTestExecutions());
 beforeEach(async () => {
   await service.deps.db.query('DELETE FROM runs');
   await service.deps.db.query('DELETE FROM run_search_waiting');

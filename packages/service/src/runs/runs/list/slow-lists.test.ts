@@ -1,15 +1,12 @@
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { expect, test, vi } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../../test/database.ts';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import { findOrRefuse } from './list.ts';
 import { whileFewAreSlow } from './slow-lists.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await createTestDatabase();
-});
-afterAll(() => database.drop());
+const database = closeAtEnd(await createTestDatabase());
 
 /** A list that is built to be slow. */
 const slow = (tx: Queryable) => tx.query('SELECT pg_sleep(20)');

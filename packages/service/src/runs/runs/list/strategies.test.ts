@@ -1,22 +1,20 @@
 import { randomUUIDv7 } from 'node:crypto';
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { createTestDatabase } from '../../../../test/database.ts';
 import { insertTeam } from '../../../../test/executions.ts';
 import { plannedByValues } from '../../../platform/store/database/planned-by-values.ts';
 import { findPage } from './find-page.ts';
 import { byIndex, byPages, inOrder, type PageRequest, readShortList, scan, walk, walkWide } from './strategies.ts';
 
-let database: TestDatabase;
-let teamId: string;
 const parent = randomUUIDv7();
 
 /** Runs of all states. The runs in a sandbox have changed since they were created, and some runs are below another one. */
-beforeAll(async () => {
-  database = await createTestDatabase();
-  teamId = await insertTeam(database);
-  await database.db.query(
-    `INSERT INTO runs (id, team_id, state, error_code, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+const database = closeAtEnd(await createTestDatabase());
+const teamId = await insertTeam(database);
+await database.db.query(
+  `INSERT INTO runs (id, team_id, state, error_code, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
        conversation_id, current_execution_id, skill_spec, metadata, ancestor_ids, created_at, updated_at, ended_at, in_sandbox)
      SELECT CASE WHEN n = 40 THEN $2 ELSE id END, $1, state, CASE WHEN state = 'ERROR' THEN 'internal_error' END, 't' || n % 7, 'm' || n % 3, 'oz',
        'API', 'user', 'u' || n % 4, 'user', 'u', id, id, CASE WHEN n % 3 = 0 THEN 'o/r:s' || n % 2 END, jsonb_build_object('k', n % 5),
@@ -25,16 +23,14 @@ beforeAll(async () => {
          state IN ('PENDING', 'CLAIMED', 'INPROGRESS') OR n % 4 = 1 AND state <> 'QUEUED'
      FROM (SELECT n, gen_random_uuid() AS id, TIMESTAMPTZ '2026-01-01' + n * interval '1 minute' AS at, (ARRAY['QUEUED', 'PENDING', 'CLAIMED',
        'INPROGRESS', 'BLOCKED', 'SUCCEEDED', 'FAILED', 'ERROR', 'CANCELLED', 'SUCCEEDED'])[1 + n % 10] AS state FROM generate_series(1, 80) n) made`,
-    [teamId, parent],
-  );
-  await database.db.query(
-    `INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth)
+  [teamId, parent],
+);
+await database.db.query(
+  `INSERT INTO executions (id, run_id, team_id, number, phase, pool, depth)
      SELECT id, id, team_id, 1, CASE WHEN state = 'QUEUED' THEN 'queued' WHEN in_sandbox THEN 'running' ELSE 'ended' END, '', cardinality(ancestor_ids)
      FROM runs WHERE team_id = $1`,
-    [teamId],
-  );
-});
-afterAll(() => database.drop());
+  [teamId],
+);
 
 const filters: Record<string, unknown>[] = [
   {},

@@ -38,11 +38,7 @@ const startWith = async (type: string) => {
   await service.deps.db.query('UPDATE runs SET harness = $2 WHERE id = $1', [started.runId, type]);
   return started;
 };
-const read = async (runId: string) => {
-  const answer = await service.request('GET', `/agent/runs/${runId}/harness-usage`);
-  expect(answer.status, answer.text).toBe(200);
-  return HarnessUsage.parse(answer.body);
-};
+const read = async (runId: string) => HarnessUsage.parse(await service.ok('GET', `/agent/runs/${runId}/harness-usage`));
 
 test("the usage of a run with the harness claude has the sums of its requests in Anthropic's counters, in total and for each model", async () => {
   const run = await startWith('claude');

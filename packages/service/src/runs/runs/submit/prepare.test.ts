@@ -1,12 +1,12 @@
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { readTeamState } from './prepare.ts';
 
 let t: TestExecutions;
 beforeEach(async () => {
-  t = await openTestExecutions();
+  t = closeAtEnd(await openTestExecutions());
 });
-afterEach(() => t.close());
 
 test('preparing a run does not fail if the transaction of another caller failed a moment before', async () => {
   let other: unknown;

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { expect, test } from 'vitest';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { openTestExecutions } from '../../../../test/executions.ts';
 import { hashRunToken } from '../../executions/queue/assign.ts';
 import { refuseChild } from './admit-child.ts';
 
-let t: TestExecutions;
-beforeAll(async () => {
-  t = await openTestExecutions();
-});
-afterAll(() => t.close());
+const t = closeAtEnd(await openTestExecutions());
 
 test('a child is refused if the tree already has its maximum number of runs, including ended runs', async () => {
   const root = await t.newRun();

@@ -1,7 +1,8 @@
 import { mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { createTestDatabase, type TestDatabase } from '../../../../test/database.ts';
 import { bootstrap, replaceOperatorKey } from './bootstrap.ts';
 import { hashKey } from './key.ts';
@@ -9,12 +10,8 @@ import { hashKey } from './key.ts';
 let database: TestDatabase;
 let dataDir: string;
 beforeEach(async () => {
-  database = await createTestDatabase();
-  dataDir = await mkdtemp(path.join(tmpdir(), 'runyard-bootstrap-'));
-});
-afterEach(async () => {
-  await database.drop();
-  await rm(dataDir, { recursive: true, force: true });
+  database = closeAtEnd(await createTestDatabase());
+  dataDir = newFolder();
 });
 
 const works = async (key: string) =>

@@ -78,26 +78,80 @@ const failedChecks = new Set([
   'OAUTH_UNSUPPORTED_OPERATION',
 ]);
 
+const isPlain = ({ issuer }: ProviderConfig): boolean => issuer.startsWith('http:');
+
+function authentication(library: Library, { client_secret: secret, client_auth: method }: ProviderConfig) {
+  if (secret === undefined) return library.None();
+  return method === 'client_secret_post' ? library.ClientSecretPost(secret) : library.ClientSecretBasic(secret);
+}
+
+/** Requests the metadata that the provider publishes. */
+async function readMetadata(library: Library, config: ProviderConfig): Promise<ServerMetadata> {
+  const { issuer, client_id: clientId, timeout_seconds: timeout } = config;
+  const found = await library.discovery(new URL(issuer), clientId, undefined, authentication(library, config), {
+    timeout,
+    ...(isPlain(config) ? { execute: [library.allowInsecureRequests] } : {}),
+  });
+  return JSON.parse(JSON.stringify(found.serverMetadata())) as ServerMetadata;
+}
+
+/**
+ * Returns a library configuration for one sign-in answer. Each configuration reads the keys of the provider again, so that new keys are
+ * used at once.
+ */
+function makeConfiguration(library: Library, config: ProviderConfig, metadata: ServerMetadata): Configuration {
+  const made = new library.Configuration(
+    metadata,
+    config.client_id,
+    { [library.clockTolerance]: config.clock_tolerance_seconds },
+    authentication(library, config),
+  );
+  if (isPlain(config)) library.allowInsecureRequests(made);
+  // Check the signature of the token too, although it comes over TLS from the provider itself.
+  library.enableNonRepudiationChecks(made);
+  // This deadline applies to all requests for one answer together.
+  const deadline = AbortSignal.timeout(config.timeout_seconds * 1000);
+  made[library.customFetch] = async (url, { signal, ...options }) =>
+    await fetch(url, {
+      ...(options as RequestInit),
+      signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
+    });
+  return made;
+}
+
+/** Reads the person's data from the identity token, and data that is missing there from the userinfo endpoint. */
+async function personOf(
+  library: Library,
+  { groups_claim: groupsClaim }: ProviderConfig,
+  configuration: Configuration,
+  tokens: Tokens,
+  subject: string,
+): Promise<Answer> {
+  const claims = tokens.claims();
+  if (claims !== undefined && claims.sub !== subject) return { kind: 'invalid', reason: 'it is about another person' };
+  const hasAll = claims !== undefined && groupsIn(claims, groupsClaim).kind === 'groups' && 'name' in claims;
+  const asks = !hasAll && configuration.serverMetadata().userinfo_endpoint !== undefined;
+  if (claims === undefined && !asks) return { kind: 'unavailable', reason: 'it has no data about the person' };
+  const more = asks ? await library.fetchUserInfo(configuration, tokens.access_token, subject) : {};
+  const allClaims: Record<string, unknown> = { ...more, ...claims };
+  return {
+    kind: 'person',
+    person: {
+      subject,
+      displayName: displayNameOf(allClaims),
+      email: typeof allClaims.email === 'string' && allClaims.email.length <= 320 ? printable(allClaims.email) : null,
+      groups: groupsIn(allClaims, groupsClaim),
+      ...(tokens.refresh_token === undefined ? {} : { refreshToken: tokens.refresh_token }),
+    },
+  };
+}
+
 /** Creates a provider from its entry in the file. Sends no request. */
 export function makeProvider(library: Library, config: ProviderConfig, log: Pick<Logger, 'warn'>): Provider {
-  const { id, name, issuer, client_secret: secret } = config;
-  const isPlain = issuer.startsWith('http:');
+  const { id, name, issuer } = config;
   let known: { readonly at: number; readonly metadata: Promise<ServerMetadata> } | undefined;
 
-  const authentication = () =>
-    secret === undefined
-      ? library.None()
-      : config.client_auth === 'client_secret_post'
-        ? library.ClientSecretPost(secret)
-        : library.ClientSecretBasic(secret);
-
-  const discover = async (): Promise<ServerMetadata> => {
-    const found = await library.discovery(new URL(issuer), config.client_id, undefined, authentication(), {
-      timeout: config.timeout_seconds,
-      ...(isPlain ? { execute: [library.allowInsecureRequests] } : {}),
-    });
-    return JSON.parse(JSON.stringify(found.serverMetadata())) as ServerMetadata;
-  };
+  const discover = () => readMetadata(library, config);
 
   /** Returns the published metadata of the provider, at most ten minutes old. A failure is not cached. */
   const metadata = async (): Promise<ServerMetadata> => {
@@ -110,29 +164,7 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Pick
     return await entry.metadata;
   };
 
-  /**
-   * Returns a library configuration for one sign-in answer. Each configuration reads the keys of the provider again, so that new keys are
-   * used at once.
-   */
-  const configure = async (): Promise<Configuration> => {
-    const made = new library.Configuration(
-      await metadata(),
-      config.client_id,
-      { [library.clockTolerance]: config.clock_tolerance_seconds },
-      authentication(),
-    );
-    if (isPlain) library.allowInsecureRequests(made);
-    // Check the signature of the token too, although it comes over TLS from the provider itself.
-    library.enableNonRepudiationChecks(made);
-    // This deadline applies to all requests for one answer together.
-    const deadline = AbortSignal.timeout(config.timeout_seconds * 1000);
-    made[library.customFetch] = async (url, { signal, ...options }) =>
-      await fetch(url, {
-        ...(options as RequestInit),
-        signal: signal ? AbortSignal.any([signal, deadline]) : deadline,
-      });
-    return made;
-  };
+  const configure = async (): Promise<Configuration> => makeConfiguration(library, config, await metadata());
 
   const answer = async (work: (configuration: Configuration) => Promise<Answer>): Promise<Answer> => {
     let configuration: Configuration | undefined;
@@ -150,28 +182,6 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Pick
       );
       return failure;
     }
-  };
-
-  /** Reads the person's data from the identity token, and data that is missing there from the userinfo endpoint. */
-  const personOf = async (configuration: Configuration, tokens: Tokens, subject: string): Promise<Answer> => {
-    const claims = tokens.claims();
-    if (claims !== undefined && claims.sub !== subject)
-      return { kind: 'invalid', reason: 'it is about another person' };
-    const hasAll = claims !== undefined && groupsIn(claims, config.groups_claim).kind === 'groups' && 'name' in claims;
-    const asks = !hasAll && configuration.serverMetadata().userinfo_endpoint !== undefined;
-    if (claims === undefined && !asks) return { kind: 'unavailable', reason: 'it has no data about the person' };
-    const more = asks ? await library.fetchUserInfo(configuration, tokens.access_token, subject) : {};
-    const allClaims: Record<string, unknown> = { ...more, ...claims };
-    return {
-      kind: 'person',
-      person: {
-        subject,
-        displayName: displayNameOf(allClaims),
-        email: typeof allClaims.email === 'string' && allClaims.email.length <= 320 ? printable(allClaims.email) : null,
-        groups: groupsIn(allClaims, config.groups_claim),
-        ...(tokens.refresh_token === undefined ? {} : { refreshToken: tokens.refresh_token }),
-      },
-    };
   };
 
   return {
@@ -222,12 +232,13 @@ export function makeProvider(library: Library, config: ProviderConfig, log: Pick
         const subject = tokens.claims()?.sub ?? '';
         if (subject === '' || subject.length > 255)
           return { kind: 'invalid', reason: 'the subject is not a valid identifier' };
-        return await personOf(configuration, tokens, subject);
+        return await personOf(library, config, configuration, tokens, subject);
       }),
     refresh: async (refreshToken, subject) =>
-      await answer(async (configuration) =>
-        personOf(configuration, await library.refreshTokenGrant(configuration, refreshToken), subject),
-      ),
+      await answer(async (configuration) => {
+        const tokens = await library.refreshTokenGrant(configuration, refreshToken);
+        return await personOf(library, config, configuration, tokens, subject);
+      }),
   };
 }
 

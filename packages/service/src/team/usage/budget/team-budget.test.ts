@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from 'vitest';
 import { startFakeModels } from '../../../../../../test/fakes/models.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { answerAtFixedCost, answerUsd, askModel, openRequests, opus, stateOf } from '../../../../test/budgets.ts';
 import { startTestProcess, type TestProcess } from '../../../../test/process.ts';
 import { openTestService } from '../../../../test/service.ts';
 
-const fake = await startFakeModels();
-afterAll(() => fake.close());
+const fake = closeAtEnd(await startFakeModels());
 const service = await openTestService({ env: fake.env });
 let others: TestProcess[] = [];
 beforeAll(async () => {

@@ -4,15 +4,15 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readDefinition } from '@runyard/definitions/read-definition';
 import { storedFiles } from '@runyard/definitions/stored-files';
-import { afterAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { type ReplacedContent, startFakeGitHost } from '../../../../../../test/fakes/git-host.ts';
+import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { baseFiles, factoryFile, filesOf } from '../../../../test/definitions.ts';
 import { codeHostUrl } from '../../../team/code-hosts/url.ts';
 import { openSourceReader, toSyncFaults } from './reader.ts';
 import { parseRepository } from './set.ts';
 
-const host = await startFakeGitHost();
-afterAll(host.close);
+const host = closeAtEnd(await startFakeGitHost());
 const urlOf = (repository: { owner: string; repo: string }) => codeHostUrl(host.template, repository);
 const parent = mkdtempSync(path.join(tmpdir(), 'runyard-reader-'));
 const codeHosts = { urlOf, credentialFor: async () => ({ kind: 'none' }) as const };

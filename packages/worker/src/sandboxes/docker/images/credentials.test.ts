@@ -1,16 +1,15 @@
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
+import { writeFile } from 'node:fs/promises';
 import path from 'node:path';
-import { afterEach, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
+import { newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { readCredentials } from './credentials.ts';
 
 let folder = '';
 let file = '';
-beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-credentials-'));
+beforeEach(() => {
+  folder = newFolder();
   file = path.join(folder, 'config.json');
 });
-afterEach(() => rm(folder, { recursive: true }));
 
 const auth = (text: string) => ({ auth: Buffer.from(text).toString('base64') });
 const write = (content: object | string) =>

@@ -1,9 +1,8 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { openEngine } from '../../engine/engine.ts';
 import { type Images, openImages, type PullWatcher } from './images.ts';
 
@@ -19,30 +18,30 @@ let record: string[];
 let link = '';
 
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-images-'));
+  folder = newFolder();
   pulls = [];
   hasImage = false;
   record = [];
   link = '';
-  server = createServer((request, response) => {
-    const url = request.url ?? '';
-    if (url.includes('/images/create')) return void pulls.push(response.writeHead(200));
-    if (url.includes('/archive')) {
-      const asked = new URL(url, 'http://engine').searchParams.get('path');
-      const stat = Buffer.from(JSON.stringify({ linkTarget: asked === link ? '/workspace' : '' })).toString('base64');
-      return void response.writeHead(200, { 'x-docker-container-path-stat': stat }).end();
-    }
-    if (url.includes('/containers/')) return void response.end('{"Id":"1"}');
-    const found = { Id: 'sha256:1', Os: 'linux', Architecture: 'amd64', Size: 1 };
-    response.writeHead(hasImage ? 200 : 404).end(JSON.stringify(hasImage ? found : { message: 'none' }));
-  });
+  server = closeAtEnd(
+    createServer((request, response) => {
+      const url = request.url ?? '';
+      if (url.includes('/images/create')) return void pulls.push(response.writeHead(200));
+      if (url.includes('/archive')) {
+        const asked = new URL(url, 'http://engine').searchParams.get('path');
+        const stat = Buffer.from(JSON.stringify({ linkTarget: asked === link ? '/workspace' : '' })).toString('base64');
+        return void response.writeHead(200, { 'x-docker-container-path-stat': stat }).end();
+      }
+      if (url.includes('/containers/')) return void response.end('{"Id":"1"}');
+      const found = { Id: 'sha256:1', Os: 'linux', Architecture: 'amd64', Size: 1 };
+      response.writeHead(hasImage ? 200 : 404).end(JSON.stringify(hasImage ? found : { message: 'none' }));
+    }),
+  );
   server.listen(path.join(folder, 'd.sock'));
   await once(server, 'listening');
 });
 afterEach(async () => {
   server.closeAllConnections();
-  server.close();
-  await rm(folder, { recursive: true });
 });
 
 function open(): Images {

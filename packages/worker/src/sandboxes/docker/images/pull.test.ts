@@ -1,10 +1,9 @@
 import { once } from 'node:events';
-import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server, type ServerResponse } from 'node:http';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { readImageName } from '@runyard/contract/runs/image-names';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { openEngine } from '../../engine/engine.ts';
 import { type PullProgress, type PullRequest, pullImage } from './pull.ts';
 
@@ -16,20 +15,20 @@ let askedWith: unknown;
 let closed: Promise<unknown> | undefined;
 
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-pull-'));
-  server = createServer((request, response) => {
-    asked = request.url ?? '';
-    askedWith = request.headers['x-registry-auth'];
-    closed = once(response, 'close');
-    answer(response);
-  });
+  folder = newFolder();
+  server = closeAtEnd(
+    createServer((request, response) => {
+      asked = request.url ?? '';
+      askedWith = request.headers['x-registry-auth'];
+      closed = once(response, 'close');
+      answer(response);
+    }),
+  );
   server.listen(path.join(folder, 'd.sock'));
   await once(server, 'listening');
 });
 afterEach(async () => {
   server.closeAllConnections();
-  server.close();
-  await rm(folder, { recursive: true });
 });
 
 const progress: PullProgress[] = [];

@@ -1,9 +1,9 @@
 import { once } from 'node:events';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { writeFile } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
-import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
+import { closeAtEnd, newFolder } from '../../../../../../test/support/close-at-end.ts';
 import { openEngine } from '../../engine/engine.ts';
 import { openPulledImages, type PulledImages } from './pulled.ts';
 
@@ -15,25 +15,25 @@ let images: Map<string, { Id: string; Size: number }>;
 let withContainer: Set<string>;
 
 beforeEach(async () => {
-  folder = await mkdtemp(path.join(tmpdir(), 'runyard-pulled-'));
+  folder = newFolder();
   images = new Map();
   withContainer = new Set();
-  server = createServer((request, response) => {
-    const name = decodeURI(request.url ?? '').replace(/^\/v1.41\/images\/|\/json$/g, '');
-    const image = images.get(name);
-    if (image === undefined) return void response.writeHead(404).end('{"message":"none"}');
-    if (request.method === 'GET') return void response.end(JSON.stringify(image));
-    if (withContainer.has(name)) return void response.writeHead(409).end('{"message":"in use"}');
-    images.delete(name);
-    response.end('[]');
-  });
+  server = closeAtEnd(
+    createServer((request, response) => {
+      const name = decodeURI(request.url ?? '').replace(/^\/v1.41\/images\/|\/json$/g, '');
+      const image = images.get(name);
+      if (image === undefined) return void response.writeHead(404).end('{"message":"none"}');
+      if (request.method === 'GET') return void response.end(JSON.stringify(image));
+      if (withContainer.has(name)) return void response.writeHead(409).end('{"message":"in use"}');
+      images.delete(name);
+      response.end('[]');
+    }),
+  );
   server.listen(path.join(folder, 'd.sock'));
   await once(server, 'listening');
 });
 afterEach(async () => {
   server.closeAllConnections();
-  server.close();
-  await rm(folder, { recursive: true });
 });
 
 const open = (
