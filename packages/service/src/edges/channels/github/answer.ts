@@ -78,7 +78,7 @@ export async function answerOnGithub(
   const { tool } = request;
   const most = (await readGithubTools(db, session.runId))[tool];
   if (most === undefined)
-    return refused(`The environment of this run does not allow ${tool}: github_tools does not name it.`);
+    return refused(`This run may not use ${tool}: github_tools of its automation or environment does not name it.`);
   // The token of the App belongs to the team, like its other credentials of code hosts.
   const { without } = await readCodeHostUser(db, session);
   if (without?.team !== undefined) return refused(`This run may not write on GitHub: ${without.team}`);
@@ -86,7 +86,7 @@ export async function answerOnGithub(
   const answered = await whileLeased(db, lease, async () => {
     const key = keyOf(session, request);
     const { used, tried } = await countAnswers(db, { runId: session.runId, tool, key });
-    if (used >= most) return conflict(`The run has used ${tool} ${used} times, as often as its environment allows.`);
+    if (used >= most) return conflict(`The run has used ${tool} ${used} times, as often as github_tools allows.`);
     if (tried >= maxTried)
       return conflict(
         `The run has tried to write on GitHub ${tried} times, as often as a run may. It may not try again.`,
