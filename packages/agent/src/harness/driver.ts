@@ -139,6 +139,10 @@ export function driveHarness(options: DriverOptions): Driver {
   const session = startSession({ profile, link, answers, replay, mcp: options.mcp, startTimeoutMs });
   const deadline = interruptDeadline(harness, () => void link.kill());
 
+  /** Returns the outcome of a turn that was stopped before its prompt was sent. */
+  const stoppedBefore = (): HarnessOutcome | undefined =>
+    cancelled ? { kind: 'cancelled' } : interrupted ? { kind: 'interrupted', summary: '' } : undefined;
+
   async function prompt(turn: Turn): Promise<HarnessOutcome> {
     const { sessionId, loaded, skipped, notLoaded } = await session.open(turn);
     stepId = turn.stepId;
@@ -149,16 +153,16 @@ export function driveHarness(options: DriverOptions): Driver {
     const takesImages = (await session.initialised).agentCapabilities?.promptCapabilities?.image === true;
     const images = imageContent(turn.images, takesImages, options.imageLimits);
     for (const image of images.notSent) updates.notice('image_not_sent', image);
-    if (cancelled) return { kind: 'cancelled' };
-    if (interrupted) return { kind: 'interrupted', summary: '' };
+    const stopped = stoppedBefore();
+    if (stopped !== undefined) return stopped;
     const promptBlocks = turn.prompt(loaded);
     const blocks = [...(capabilities.hasCommands ? plainPrompt(promptBlocks) : promptBlocks), ...images.blocks];
     await Promise.all([begun, check?.begin()]);
     const notSet = await session.setPlanMode(turn.isPlan === true);
     if (notSet !== undefined) updates.notice('mode_not_set', { mode: turn.isPlan ? 'plan' : 'normal', reason: notSet });
     await plan.begin(turn.isPlan === true);
-    if (cancelled) return { kind: 'cancelled' };
-    if (interrupted) return { kind: 'interrupted', summary: '' };
+    const stoppedMeanwhile = stoppedBefore();
+    if (stoppedMeanwhile !== undefined) return stoppedMeanwhile;
     link.beginTurn?.();
     const send = (prompt: ContentBlock[]) => answers('session/prompt', link.prompt({ sessionId, prompt }));
     const takeDenial = () => {
@@ -212,10 +216,12 @@ export function driveHarness(options: DriverOptions): Driver {
         updates.notice('harness_killed', { reason: deadline.exceeded });
       const { changed } = plan;
       if (changed !== undefined) updates.notice('plan_changed', { path: changed });
-      const planned: HarnessOutcome =
-        changed === undefined ? ended : { kind: 'failed', summary: '', message: planBroken(changed) };
       plan.end();
-      const outcome: HarnessOutcome = cancelled ? { kind: 'cancelled' } : planned;
+      const outcome: HarnessOutcome = cancelled
+        ? { kind: 'cancelled' }
+        : changed === undefined
+          ? ended
+          : planBroken(changed);
       turnEnded.abort(new Error('the turn is over'));
       await updates.keeping;
       updates.endTurn(
@@ -269,8 +275,12 @@ async function sendAndContinue(
 /** Time in which a harness must end a turn that changed something in the mode `plan`. */
 const planGraceMs = 2_000;
 
-const planBroken = (path: string): string =>
-  `The turn has the mode plan, in which nothing may change, but ${path} was changed. The turn was stopped. Look at the change, and send a message without the mode plan if the agent should do the work.`;
+/** The outcome of a turn with the mode `plan` that changed something. */
+const planBroken = (path: string): HarnessOutcome => ({
+  kind: 'failed',
+  summary: '',
+  message: `The turn has the mode plan, in which nothing may change, but ${path} was changed. The turn was stopped. Look at the change, and send a message without the mode plan if the agent should do the work.`,
+});
 
 /**
  * Returns the prompt in a form that the harness does not treat as one of its own commands. Harnesses recognise a command by a slash at the
