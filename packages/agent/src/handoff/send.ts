@@ -1,10 +1,10 @@
-import { type FileHandle, rm, stat } from 'node:fs/promises';
+import { rm, stat } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { maxSnapshotFileBytes, maxSnapshotFiles } from '@runyard/contract/limits';
 import { mimeTypeOf } from '@runyard/contract/wire/mime-types';
 import { openChunks, pathOf } from '../artifacts/upload-file.ts';
-import { openRegularFile } from '../open-regular-file.ts';
+import { type OpenFile, openRegularFile } from '../open-regular-file.ts';
 import { safeNames } from '../safe-names.ts';
 import type { ServiceClient } from '../service/client.ts';
 import { gitRepositories } from './git-repositories.ts';
@@ -74,29 +74,29 @@ export async function sendSnapshot(options: SnapshotOptions): Promise<boolean> {
     const others = loose.map((path) => looseFile(options.workspace, path));
     const isNew = ({ path }: SnapshotFile) => handedOff.every((each) => each.path !== path);
     const files = [...patches, ...handedOff, ...others.filter(isNew)].slice(0, maxSnapshotFiles);
-    if (files.length === 0 && !options.evenEmpty) return false;
     const names = safeNames(files.map(({ name }) => name));
-    const handles: FileHandle[] = [];
+    const opened: (OpenFile & Pick<SnapshotFile, 'mimeType'> & { readonly filename: string })[] = [];
     try {
-      const sizes: number[] = [];
-      for (const { path } of files) {
-        const { file, size } = await openRegularFile(path, { follows: false });
-        handles.push(file);
-        sizes.push(size);
-      }
-      const announced = files.map(({ mimeType }, index) => ({
-        filename: names[index] ?? '',
+      // A program that still runs may have removed or replaced a file meanwhile.
+      for (const [index, { path, name, mimeType }] of files.entries())
+        try {
+          opened.push({ ...(await openRegularFile(path, { follows: false })), mimeType, filename: names[index] ?? '' });
+        } catch (error) {
+          options.onLeftOut(name, (error as Error).message);
+        }
+      if (opened.length === 0 && !options.evenEmpty) return false;
+      const announced = opened.map(({ filename, mimeType, size }) => ({
+        filename,
         mime_type: mimeType,
-        size_bytes: sizes[index] ?? 0,
+        size_bytes: size,
       }));
       const answer = await client.uploadSnapshot({ turn, files: announced }, { signal });
-      for (const [index, { upload_url }] of answer.files.entries()) {
-        const handle = handles[index];
-        const { mime_type: type, size_bytes: size } = announced[index] ?? { mime_type: '', size_bytes: 0 };
-        if (handle) await client.upload(pathOf(upload_url), () => openChunks(handle, size), size, type, { signal });
+      for (const [index, { file, size, mimeType }] of opened.entries()) {
+        const url = answer.files[index]?.upload_url;
+        if (url) await client.upload(pathOf(url), () => openChunks(file, size), size, mimeType, { signal });
       }
     } finally {
-      for (const handle of handles) await handle.close();
+      for (const { file } of opened) await file.close();
     }
     return true;
   } finally {

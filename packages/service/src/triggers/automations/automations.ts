@@ -98,6 +98,7 @@ const stateOf = (row: AutomationRow) => ({
   executor: row.executor_uid,
   prompt: `${row.prompt.length} characters`,
   environment_id: row.config?.environment_id ?? null,
+  github_tools: row.config?.github_tools ?? null,
 });
 
 const subjectOf = ({ uid, name }: AutomationRow) => ({ type: 'automation', uid, name });

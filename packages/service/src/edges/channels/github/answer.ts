@@ -159,11 +159,12 @@ async function writeOnce(deps: AnswerDeps, session: RunSession, { request, targe
   const { tool } = request;
   const { place, key: app } = target;
   const works = answerTools[tool] as AnswerTool<GithubAnswerRequest['input']>;
+  // To find the place of a pull request, GitHub was asked. So this counts as an attempt, even if nothing can be sent.
+  await recordAnswer(db, { key, placeId: place.id, runId, tool });
   if (works.needsPullRequest && place.kind === 'issue')
     return refused(`${tool} needs a pull request; this is an issue.`);
   const first = cleanRequest(deps, session, works, { request, place, marker: markerOf(key) });
   if (first === null) return refused('A text, path or label cannot be made clean for GitHub. Write plain words.');
-  await recordAnswer(db, { key, placeId: place.id, runId, tool });
   const leased = await leaseComment(db, key);
   if (!leased) return { kind: 'busy', message: 'An earlier attempt of the same may still be in progress.' };
   const written = (url: string, isNew: boolean): Answered => ({ kind: 'written', response: { url, is_new: isNew } });

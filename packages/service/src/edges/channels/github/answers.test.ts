@@ -172,12 +172,16 @@ test('a line outside the diff, a stale commit and a missing permission become se
   await vi.waitFor(async () => expect((await run.use('add_labels', { labels: ['a'] })).status).toBe(200), 60_000);
 });
 
-test('a request that GitHub refuses can be repeated only until the run has tried 200 times', async () => {
+test('a request that GitHub or the service refuses can be repeated only until the run has tried 200 times', async () => {
   const pull = newPull();
   const run = await started(pull);
   const wrong = () => run.use('request_reviewers', { reviewers: ['nobody'] });
   expect((await wrong()).text).toContain('may only be requested from collaborators');
-  await db.query('UPDATE github_comments SET attempts = attempts + 198 WHERE answer_of = $1', [run.runId]);
+  await refuses(() => run.use('add_labels', { labels: ['@ann'] }), 403, 'cannot be made clean');
+  await db.query(
+    `UPDATE github_comments SET attempts = attempts + 197 WHERE answer_of = $1 AND tool = 'request_reviewers'`,
+    [run.runId],
+  );
   expect((await wrong()).text).toContain('may only be requested from collaborators');
   await refuses(wrong, 409, 'has tried to write on GitHub 200 times');
   await refuses(() => run.use('comment', { body: 'x' }), 409, 'has tried to write on GitHub 200 times');
@@ -302,6 +306,36 @@ test('the tools of an automation replace those of its environment, as they were 
     },
   });
   expect([wrong.status, wrong.text]).toEqual([400, expect.stringContaining('config.github_tools')]);
+});
+
+test('the tools of an automation have an author, and the audit log names who changed them', async () => {
+  const repository = github.repository(acme, 'edited');
+  const colleague = await person('colleague-of-tools');
+  const filter = { repos: ['acme/edited'], mentioned: [github.app.slug] };
+  const trigger = { provider: 'github', event: 'issue_mentioned', filter };
+  const { uid } = await automations.create([trigger], { config: { github_tools: { comment: 1 } } });
+  const path = `${automations.base}/${uid}`;
+  const { body: stored } = await service.request<Record<string, object>>('GET', path);
+  const change = (body: object, key: string) => service.request('PUT', path, { body: { ...stored, ...body }, key });
+  const viewer = await person('viewer-of-tools', 'viewer');
+  expect((await change({ config: { github_tools: { comment: 9 } } }, viewer.key)).status).toBe(403);
+  const changed = await change({ config: { github_tools: { comment: 2 } } }, colleague.key);
+  expect(changed.status, changed.text).toBe(200);
+  const [entry] = await db.query(
+    `SELECT actor_uid, before, after FROM audit_entries WHERE action = 'automation.update' AND subject_uid = $1`,
+    [uid],
+  );
+  expect(entry).toMatchObject({
+    before: { github_tools: { comment: 1 } },
+    after: { github_tools: { comment: 2 } },
+  });
+  const issue = github.issue(repository, ann.account);
+  const before = await started(issue);
+  expect((await before.use('comment', { body: 'One' })).status).toBe(200);
+  await db.query('DELETE FROM team_members WHERE user_id = (SELECT id FROM users WHERE uid = $1)', [colleague.uid]);
+  await refuses(() => before.use('comment', { body: 'Two' }), 403, 'may not write on GitHub');
+  const after = await started(github.issue(repository, ann.account));
+  await refuses(() => after.use('comment', { body: 'x' }), 403, 'may not use comment');
 });
 
 test('a rerun by a member answers in the same place', async () => {
