@@ -1,4 +1,4 @@
-/** The inbox of a person: what runs of the team need from the person. */
+/** The inbox of a person: notifications about runs of the team that need the person. */
 import { z } from 'zod';
 import { FactoryTaskStage } from '../factories/factory-tasks.ts';
 import { maxCountedNotifications, maxMarkedNotifications } from '../limits.ts';

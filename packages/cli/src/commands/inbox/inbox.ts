@@ -1,4 +1,4 @@
-/** The inbox: what runs need from the caller. */
+/** The inbox: notifications about runs that need the caller. */
 import type { MarkNotificationsResponse, Notification } from '@runyard/contract/inbox/notifications';
 import { type RequestCommand, type RowRoute, request } from '../../route-commands/row.ts';
 

@@ -19,7 +19,7 @@ export interface GithubAppKey {
   privateKey(): string;
 }
 
-/** What a token of an installation may do: only in this repository, and only with these permissions. */
+/** The limits of an installation's token: only this repository, and only these permissions. */
 export interface TokenScope {
   readonly installationId: string;
   readonly repositoryId: number;

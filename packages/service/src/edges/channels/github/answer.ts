@@ -192,7 +192,7 @@ async function writeOnce(deps: AnswerDeps, session: RunSession, { request, targe
     if (!(await markCommentAsked(db, leased))) return { kind: 'busy', message: 'The attempt took too long.' };
     const answer = lost ?? (await carryOut(ask, works, { request, place, first }));
     if (typeof answer === 'string' || (answer.kind !== 'ok' && answer.kind !== 'found')) {
-      // Only after a lost answer can GitHub have it.
+      // GitHub may have the text only if its answer was lost.
       if (typeof answer !== 'string' && answer.kind === 'unavailable') await releaseComment(db, leased);
       else await takeBackAnswer(db, leased);
       return typeof answer === 'string' ? { kind: 'not_found', message: answer } : sentenceOf(tool, answer);

@@ -150,7 +150,7 @@ export async function writeCheckRun(
   }
 }
 
-/** Returns the check run with the id of the run on the commit. Only one of the App itself counts. */
+/** Returns the check run on the commit that has the id of the run and was made by the App itself. */
 async function findCheckRun(
   ask: (request: GithubRequest) => Promise<GithubAnswer>,
   { repository, commit, app, runId }: { repository: string; commit: string; app: GithubAppKey; runId: string },

@@ -212,7 +212,7 @@ describe('the answer of a passkey', () => {
     const answer = authenticator.use(await askSignIn());
     const statuses = await Promise.all([1, 2, 3, 4].map(async () => (await signInWith(answer)).status));
     expect(statuses.sort()).toEqual([200, 403, 403, 403]);
-    // An authenticator that does not count could sign the same question twice.
+    // An authenticator without a signature counter could sign the same question twice.
     const question = await askSignIn();
     const uncounted = await newHolder();
     await db.query('UPDATE passkeys SET counter = 0 WHERE id = $1', [uncounted.passkey.id]);

@@ -58,7 +58,7 @@ async function retryRun(deps: SubmitDeps & { readonly noteRetry: NoteRetry }, ru
   });
 }
 
-/** A run below one that is older than rights gets none. */
+/** The rights of a run whose parent was created by a version without rights. */
 const noRights: RunRights = { secrets: [], personal_credentials: false, team_credentials: false, withheld: [] };
 
 type RetryOutcome = { readonly retryId: string } | { readonly reason: string };

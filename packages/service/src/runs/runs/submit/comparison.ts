@@ -22,7 +22,7 @@ export interface BeginOfRun {
   readonly continues: boolean;
 }
 
-/** Returns what a run began with; undefined: there is no such run. */
+/** Returns the commits and files with which a run began; undefined: there is no such run. */
 export async function readBeginOfRun(db: Queryable, runId: string): Promise<BeginOfRun | undefined> {
   return (await db.query(readOwn, [runId]))[0];
 }

@@ -14,7 +14,7 @@ interface Matching {
   readonly mismatch?: Mismatch;
 }
 
-/** What an automation has started for a pull request. */
+/** The runs that an automation has started for a pull request. */
 interface Used {
   count: number;
   readonly heads: Set<string>;
