@@ -23,7 +23,7 @@ const LineComment = z
     body: Text.max(20_000).describe('Comment in Markdown'),
     suggestion: Text.max(20_000)
       .optional()
-      .describe('Text that replaces the lines. Whoever may push can accept it with one click'),
+      .describe('Text that replaces the lines. People who may push can accept it with one click'),
   })
   .meta({ id: 'GithubLineComment', description: 'A comment about lines of a diff' });
 

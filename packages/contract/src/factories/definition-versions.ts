@@ -15,7 +15,7 @@ export const DefinitionVersion = z
     rolled_back_to: z
       .int()
       .optional()
-      .describe('The earlier version whose files this version has again; absent: it is no rollback'),
+      .describe('Of a rollback: the earlier version whose files were applied again. Absent in other versions'),
     variables: DefinitionVariables,
     file_bytes: z.int().describe('Bytes of all files'),
     is_kept: z

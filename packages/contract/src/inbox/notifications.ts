@@ -50,9 +50,9 @@ export const Notification = z
   .object({
     notification_uid: z.string().describe('UID of the notification'),
     factory_uid: z.string().nullable().describe('Factory of the work; null: the work belongs to no factory'),
-    factory_task_uid: z.string().nullable().describe('Task of the factory; null: the work is no task'),
+    factory_task_uid: z.string().nullable().describe('Task of the factory; null: the work is not a task'),
     kind: NotificationKind,
-    stage: FactoryTaskStage.nullable().describe('Stage of the task; null: the work is no task'),
+    stage: FactoryTaskStage.nullable().describe('Stage of the task; null: the work is not a task'),
     title: z
       .string()
       .describe('Title of the run, or name of the content, schedule or automation. Agents and other people wrote it'),

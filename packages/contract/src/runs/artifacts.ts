@@ -33,7 +33,8 @@ export const PullRequestChangeType = z
   ])
   .meta({
     id: 'PullRequestChangeType',
-    description: 'What happened to a pull request. pr_action: anything else, such as a label, an assignment or a merge',
+    description:
+      'Kind of change of a pull request. pr_action: any other change, such as a label, an assignment or a merge',
   });
 export type PullRequestChangeType = z.infer<typeof PullRequestChangeType>;
 
@@ -102,7 +103,7 @@ const PullRequestActivity = z
       .boolean()
       .describe('True: the App has seen all events since the opening. False: earlier interactions are not counted'),
   })
-  .meta({ id: 'PullRequestActivity', description: 'What became of a pull request, as its events on GitHub show it' });
+  .meta({ id: 'PullRequestActivity', description: 'State and history of a pull request, from its events on GitHub' });
 export type PullRequestActivity = z.infer<typeof PullRequestActivity>;
 
 const PullRequestData = z

@@ -116,7 +116,7 @@ test('a run is repeated only after a code that it names, after its wait, and not
   expect(await retriesOf(later)).toHaveLength(1);
 });
 
-test('a run of somebody who left the team or lost a right is not repeated, and its timeline says why', async () => {
+test('a run of somebody who left the team or lost a right is not repeated, and its timeline has the reason', async () => {
   const leaver = await newPerson(service, team, 'member');
   const ofLeaver = await failedRun({ retry }, leaver.key);
   await service.request('DELETE', `/teams/${team}/members/${leaver.uid}`);

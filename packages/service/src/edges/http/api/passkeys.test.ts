@@ -249,7 +249,7 @@ describe('the answer of a passkey', () => {
     }
   });
 
-  test('signs nobody in whose memberships have ended, and nobody whom an identity provider does not confirm', async () => {
+  test('does not sign in a person without a membership, or a person whom the identity provider does not confirm', async () => {
     const { uid, authenticator } = await newHolder();
     const [{ id: userId = '' } = {}] = await db.query<{ id: string }>('SELECT id FROM users WHERE uid = $1', [uid]);
     const identity = [userId, uid];

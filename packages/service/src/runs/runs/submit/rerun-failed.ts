@@ -10,7 +10,7 @@ import { discardRun, type PreparedRun, prepareRun, type RunSubmission, type Subm
 import { writeRun } from './submit.ts';
 import { reasonOf, refusedChild } from './translate.ts';
 
-/** A leaf has no children except runs of checks. A run with a planned retry is left out, because the retry repeats it. */
+/** A leaf has no child runs except runs of checks. Runs that were repeated, or whose retry is planned, are left out. */
 const findLeaves = defineStatement({
   name: 'find_failed_leaves',
   text: `
