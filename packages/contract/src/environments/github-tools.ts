@@ -50,7 +50,7 @@ const Review = z
   .refine(({ body, comments = [] }) => body?.trim() || comments.length > 0, {
     error: 'a review needs a body or comments',
   })
-  .meta({ id: 'GithubReview', description: 'A review with comments about lines, sent as one' });
+  .meta({ id: 'GithubReview', description: 'A review together with its comments about lines' });
 
 const Labels = z
   .object({
@@ -138,6 +138,6 @@ export const GithubTools = z
   .meta({
     id: 'GithubTools',
     description:
-      'How often a run may use each tool that writes on GitHub, at most 50. Absent: never. It writes only to the issue or pull request whose event started it, and to pull requests that it opened',
+      'How often a run may use each tool that writes on GitHub, at most 50. Absent: never. A run writes only to the issue or pull request whose event started it, and to pull requests that it opened',
   });
 export type GithubTools = z.infer<typeof GithubTools>;

@@ -21,7 +21,7 @@ export const DefinitionVersion = z
     is_kept: z
       .boolean()
       .describe(
-        `False: its files have more than ${maxDefinitionVersionBytes / 1024 / 1024} MB, so they are not kept, and nobody can go back to it`,
+        `False: its files have more than ${maxDefinitionVersionBytes / 1024 / 1024} MB, so they are not kept, and the version cannot be applied again`,
       ),
   })
   .meta({ id: 'DefinitionVersion', description: 'A version of the definition of a factory' });

@@ -56,7 +56,10 @@ const HumanInteractions = z
     pr_action: z.int().describe('Did something else, such as a label, an assignment, a merge'),
     total: z.int().describe('The sum'),
   })
-  .meta({ id: 'HumanInteractions', description: 'How often people did what to a pull request. Programs do not count' });
+  .meta({
+    id: 'HumanInteractions',
+    description: 'Number of actions of people on a pull request, by kind. Actions of programs do not count',
+  });
 
 const GithubActor = z.object(actor).meta({ id: 'GithubActor', description: 'An account on GitHub that did something' });
 

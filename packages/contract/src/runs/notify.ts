@@ -45,12 +45,10 @@ export const NotifyRules = z
 /** The rules of a budget. */
 export const BudgetNotifyRules = z
   .array(
-    z
-      .object({ on: z.literal('budget').describe('The budget is used up'), to })
-      .meta({
-        id: 'BudgetNotifyRule',
-        description: 'The people and event subscriptions to notify when the budget of the team is used up',
-      }),
+    z.object({ on: z.literal('budget').describe('The budget is used up'), to }).meta({
+      id: 'BudgetNotifyRule',
+      description: 'The people and event subscriptions to notify when the budget of the team is used up',
+    }),
   )
   .max(maxNotifyRules)
   .describe(

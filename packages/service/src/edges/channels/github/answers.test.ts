@@ -166,7 +166,7 @@ test('a line outside the diff, a stale commit and a missing permission are expla
   await refuses(() => fresh.use('request_reviewers', { reviewers: ['ann'] }), 403, 'lacks a permission');
   test1.installed.permissions = permissions;
   github.next = { status: 403, body: { message: 'secondary rate limit' }, headers: { 'retry-after': '1' } };
-  expect((await run.use('add_labels', { labels: ['a'] })).text).toContain('wants no requests for 1 s');
+  expect((await run.use('add_labels', { labels: ['a'] })).text).toContain('accepts no requests for 1 s');
   await vi.waitFor(async () => expect((await run.use('add_labels', { labels: ['a'] })).status).toBe(200), 60_000);
 });
 

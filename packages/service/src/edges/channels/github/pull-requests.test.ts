@@ -244,7 +244,7 @@ test('a run for a comparison has no place on GitHub, with any metadata', async (
   expect(await placeOf({ comparison: true, metadata: { webhook_uid: started?.webhook_uid ?? '' } })).toBeNull();
 });
 
-test('a pull request that such a run opens counts for the first one', async () => {
+test('a pull request that such a run opens is counted together with the first one', async () => {
   const [started] = await db.query<{ id: string }>(
     `SELECT run_id AS id FROM starts WHERE pull_request_url = $1 AND outcome = 'started' LIMIT 1`,
     [url],

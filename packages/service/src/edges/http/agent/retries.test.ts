@@ -55,7 +55,7 @@ test('a failed run is repeated once, however many processes look for due retries
   expect(await eventsOf(runId)).toMatchObject([{ event_type: 'run_retried', payload: { retry_run_id: retryId } }]);
 });
 
-test('a process that dies after it has written a retry leaves nothing of it, and the next one writes it once', async () => {
+test('if a process dies before the commit of a retry, nothing is left, and the next process writes the retry once', async () => {
   const runId = await failedRun();
   const die = () => Promise.reject(new Error('the process is killed here'));
   await retryRuns({ ...service.deps, noteRetry: die }, new Map(), AbortSignal.timeout(60_000));
@@ -68,7 +68,7 @@ test('a process that dies after it has written a retry leaves nothing of it, and
   ]);
 });
 
-test('a chain of retries ends: at its number, and with the money of its first run', async () => {
+test('a chain of retries ends at its maximum, or when the money of its first run is spent', async () => {
   let runId = await failedRun();
   const chain = [runId];
   for (;;) {

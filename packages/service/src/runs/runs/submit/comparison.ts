@@ -45,7 +45,7 @@ export function faultOfComparison(
     path,
     message:
       commits === null
-        ? 'the commits at which the run began are not recorded: its agent never started, or it is older than these records'
+        ? 'the commits at which the run began are not recorded: its agent never started, or an older version of Runyard created the run'
         : `the run has not cloned the repository ${owner}/${repo}, which its environment names now`,
   };
 }

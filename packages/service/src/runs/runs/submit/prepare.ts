@@ -167,7 +167,10 @@ export async function prepareRun(
   const wanted = await resolveRequest(tx ?? executionDeps.db, actor.teamId, submission.request);
   if (!wanted) return { kind: 'no_such_run' };
   if (await repeatsCheck(tx ?? executionDeps.db, submission.request))
-    return { kind: 'not_available', detail: 'This run only runs a check of the run above it. Repeat that run.' };
+    return {
+      kind: 'not_available',
+      detail: 'This run only executes a check of its parent run. Repeat the parent run.',
+    };
   const checked = await checkSubmission(deps, { ...submission, request: wanted.request }, tx, wanted);
   if (checked.kind !== 'ok') return checked;
   // Do not check the content policy in a transaction of the caller, because a slow check would hold the locks of the transaction. The
