@@ -68,7 +68,7 @@ function outcomeOf(outcome: SendOutcome): Outcome {
     case 'lacks_right':
     case 'lacks_repository':
       return refused(
-        'The sandbox of this run holds something that you may not use. Repeat the run as your own on its page, or ask its owner.',
+        'The sandbox of this run contains secrets or files that you may not use. Repeat the run as your own on its page, or ask its owner.',
       );
     case 'refused':
       return outcome.path === 'workspace'

@@ -267,7 +267,7 @@ test('a comment that GitHub does not have, or that was changed, does not reach t
   if (comment) comment.body = `${handle} harmful`;
   await sendWords();
   await answer(issue, /was changed or deleted/);
-  // Whoever has the webhook secret signs an event in the name of another person.
+  // A person with the webhook secret signs an event in the name of another person.
   const [delivery] = github.deliveries.slice(-1);
   const forged = structuredClone(delivery?.payload ?? {}) as { comment: { id: number; body: string } };
   Object.assign(forged.comment, { id: github.newId(), body: `${handle} forged` });

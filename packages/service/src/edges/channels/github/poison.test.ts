@@ -1,4 +1,4 @@
-/** Tests that one event which cannot be stored keeps no other event from its effect. */
+/** Tests that an event which cannot be stored does not block other events. */
 import { expect, test } from 'vitest';
 import { openGithubService } from '../../../../test/github.ts';
 

@@ -14,7 +14,7 @@ const readOwn = defineStatement({
   row: { commits: nullable(json<readonly BaseCommit[]>()), continues: boolean },
 });
 
-/** What a run began with. */
+/** The commits and files with which a run began. */
 export interface BeginOfRun {
   /** The commits that it has cloned; null: it has cloned none, or has not begun. */
   readonly commits: readonly BaseCommit[] | null;

@@ -32,8 +32,8 @@ export interface EventSender {
 /** A pull request whose branch a run has pushed. */
 export interface PullRequestOfRun {
   /**
-   * The pull request for which starts are counted, in the canonical form of artifacts. If such a start has made the pull request of the event,
-   * this is the first one.
+   * Address of the pull request for which starts are counted, in the canonical form of artifacts. This is the pull request of the event, or,
+   * if a counted run has opened that one, the first pull request of the chain.
    */
   readonly url: string;
   /** Of checks: the commit that they checked. */
