@@ -61,7 +61,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
   code_host_credentials: { owner: 'code-hosts', readers: ['acceptances'] },
   // Only database triggers write this table. They are on the tables of environments, schedules and other content whose revisions it
   // stores.
-  content_revisions: { owner: 'access', readers: ['definitions', 'acceptances', 'environments'] },
+  content_revisions: { owner: 'access', readers: ['definitions', 'acceptances', 'environments', 'runs'] },
   conversation_acceptances: { owner: 'executions' },
   conversation_titles: { owner: 'conversations' },
   conversation_events: { owner: 'conversations', readers: ['live', 'runs', 'files', 'executions'] },

@@ -287,6 +287,40 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByText("Say 'hello'").first().waitFor();
   });
 
+  test('the command palette has the words that a person types before it is loaded, and no key of them runs a command', async () => {
+    await signIn('/runs');
+    await page.getByRole('heading', { name: 'Runs' }).waitFor();
+    const late = Promise.withResolvers<void>();
+    await page.route(/\/app\/palette-/, async (route) => {
+      await late.promise;
+      await route.continue();
+    });
+    await page.keyboard.press('Control+k');
+    await page.keyboard.type('cacheex');
+    await page.keyboard.press('Backspace');
+    late.resolve();
+    const field = page.getByRole('combobox', { name: 'Words, an id or an address' });
+    await expect.poll(() => field.inputValue()).toBe('cachee');
+    await page.keyboard.type('d');
+    expect(await field.inputValue()).toBe('cacheed');
+    expect(new URL(page.url()).pathname).toBe('/runs');
+    await page.keyboard.press('Escape');
+    // The same holds for the search of a conversation.
+    const lateFind = Promise.withResolvers<void>();
+    await page.route(/\/app\/find-panel-/, async (route) => {
+      await lateFind.promise;
+      await route.continue();
+    });
+    const run = await service.newRun({ title: 'Searched' });
+    await page.goto(`${service.baseUrl}/runs/${run}`);
+    await page.getByRole('heading', { name: 'Searched' }).waitFor();
+    await page.keyboard.press('Control+f');
+    await page.keyboard.type('rm');
+    lateFind.resolve();
+    await expect.poll(() => page.getByRole('textbox', { name: 'Find in the conversation' }).inputValue()).toBe('rm');
+    expect(await page.getByRole('dialog').count()).toBe(0);
+  });
+
   test('the command palette finds runs, screens and the API reference with the keyboard alone, and stays in the team of the current address', async () => {
     const run = await service.newRun({ title: 'Needle in a haystack' });
     const { body: schedule } = await service.request<{ id: string }>('POST', '/agent/schedules', {

@@ -62,10 +62,18 @@ describe.skipIf(noBrowser)(`factories on the dashboard${noBrowser ? ` (skipped: 
     await request('PUT', '/secrets/ALERTS', { body: { value: 'a/secret/of/alerts', scope: 'team' } });
     const files = filesOf(baseFiles);
     await git.replace('acme', 'factories', { files });
-    const set = await request('PUT', `${path}/source`, { body: { repository: 'acme/factories' } });
-    expect(set.status, set.text).toBe(200);
     const address = `${service.baseUrl}/factories/${made.body.uid}?tab=source`;
     await page.goto(address);
+    await button('Follow a repository').click();
+    const field = page.getByLabel('Repository', { exact: true });
+    for (const wrong of ['https://elsewhere.example/acme/factories', '<img src=x>/factories', 'file:///etc']) {
+      await field.fill(wrong);
+      await button('Follow').click();
+      await expect.poll(() => field.getAttribute('aria-invalid')).toBe('true');
+    }
+    await field.fill('acme/factories');
+    await browser().picture('source-new');
+    await button('Follow').click();
     await page.getByText(/^As in git: the factory is as commit [0-9a-f]{8} defines it\.$/).waitFor();
     const { webhooks } = (await request<{ webhooks: { uid: string }[] }>('GET', `${path}/webhooks`)).body;
     await request('DELETE', `${path}/webhooks/${webhooks[0]?.uid}`);
@@ -92,6 +100,10 @@ describe.skipIf(noBrowser)(`factories on the dashboard${noBrowser ? ` (skipped: 
     await page.getByText(/^Not as in git: commit [0-9a-f]{8} cannot be applied/).waitFor();
     await page.getByRole('link', { name: 'Source in git faulty' }).waitFor();
     await browser().picture('source-faulty');
+    await button('Detach…').click();
+    await button('Detach').click();
+    await button('Follow a repository').waitFor();
+    expect((await request('GET', `${path}/source`)).status).toBe(404);
     expect(complaints).toEqual([]);
   });
 });

@@ -7,6 +7,7 @@ import type { ArtifactRequest } from './artifacts/report.ts';
 import type { RunChecks } from './checks/run-checks.ts';
 import type { NetworkAccess } from './egress/forwarder.ts';
 import type { AnswerOnGithub } from './github-answers/answer.ts';
+import { githubToolsOf } from './github-answers/tools-of-task.ts';
 import type { GrantedSecrets } from './granted-secrets/granted-secrets.ts';
 import { changesReporter } from './handoff/changes-reporter.ts';
 import { handoffFiles } from './handoff/handoff-files.ts';
@@ -136,8 +137,7 @@ function openTools(options: RunPartsOptions, egressVariables: Readonly<Record<st
       return tree;
     },
     openResult: async (task: AgentTask) => {
-      const githubTools = Object.keys(task.environment?.config.github_tools ?? {});
-      ownTools = [...(returnsResult(task) ? ['submit_result'] : []), ...githubTools];
+      ownTools = [...(returnsResult(task) ? ['submit_result'] : []), ...githubToolsOf(task)];
       return await result.open(task);
     },
     /** The MCP server for the run's own tools. None if the run has no such tools. */

@@ -1,3 +1,5 @@
+import { Session } from '@runyard/contract/team/browser-sessions';
+import { ListKeysResponse } from '@runyard/contract/team/keys';
 import { csrfTokenOf } from '../src/edges/http/server/session-cookie.ts';
 import type { TestAnswer, TestService } from './service.ts';
 
@@ -29,3 +31,17 @@ export function pageHeaders(service: TestService, answer: TestAnswer): PageHeade
 /** Signs in a browser with the key. Returns the headers that its pages send. */
 export const newBrowserSession = async (service: TestService, key = service.key): Promise<PageHeaders> =>
   pageHeaders(service, await signIn(service, { api_key: key }));
+
+/** Returns functions that send requests of pages, and read the keys of the team. */
+export function testPages(service: TestService) {
+  const listKeys = async (key = service.key) => ListKeysResponse.parse(await service.ok('GET', '/keys', { key })).keys;
+  const send = async (headers: Record<string, string>, method: string, path: string, body?: unknown) =>
+    await service.request(method, path, { key: null, headers, ...(body === undefined ? {} : { body }) });
+  return {
+    listKeys,
+    send,
+    uidOf: async (raw: string) => (await listKeys()).find(({ last_four }) => last_four === raw.slice(-4))?.uid,
+    rawKeyOf: (cookie: string) => cookie.replace(/^[^=]*=/, ''),
+    sessionOf: async (headers: Record<string, string>) => Session.parse((await send(headers, 'GET', '/session')).body),
+  };
+}

@@ -1,5 +1,7 @@
 /** Test support: requests of agents to a model, while a budget limits the cost. */
+import { randomUUID } from 'node:crypto';
 import type { FakeModels } from '../../../test/fakes/models.ts';
+import type { ModelUsage } from '../src/team/usage/model-usage.ts';
 import type { TestService } from './service.ts';
 
 export const opus = 'anthropic/claude-opus-5-5';
@@ -45,3 +47,34 @@ export async function openRequests(service: TestService): Promise<number> {
   const [row] = await service.deps.db.query<{ n: number }>('SELECT count(*) AS n FROM open_model_requests');
   return row?.n ?? 0;
 }
+
+const someone = { kind: 'user', uid: 'someone' } as const;
+
+/** Returns the usage of a successful request to a model, as the gateway records it. */
+export const modelUsage = (
+  of: Pick<ModelUsage, 'runId' | 'teamId'> & Partial<ModelUsage>,
+  costUsd: number | null = 0.001043,
+): ModelUsage => ({
+  executionId: randomUUID(),
+  ancestorIds: [],
+  creator: someone,
+  executor: someone,
+  environmentId: null,
+  automationUid: null,
+  factoryUid: null,
+  chargedUsd: costUsd ?? 0,
+  modelId: opus,
+  provider: 'anthropic',
+  requestId: randomUUID(),
+  inputTokens: 100,
+  outputTokens: 30,
+  cacheReadTokens: 40,
+  cacheWriteTokens: 7,
+  costUsd,
+  breakdown: costUsd === null ? null : { input: costUsd, output: 0, cacheRead: 0, cacheWrite: 0 },
+  toolsUsd: 0,
+  isAnswer: true,
+  status: 200,
+  durationMs: 12,
+  ...of,
+});

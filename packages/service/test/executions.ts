@@ -46,6 +46,22 @@ export async function insertTeam(database: TestDatabase, limit = 100): Promise<s
   return id;
 }
 
+/** Adds copies of a queued run and of its execution to the queue. */
+export async function copyQueuedRun({ db }: Pick<TestDatabase, 'db'>, runId: string, count: number): Promise<void> {
+  await db.query(
+    `WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id, gen_random_uuid() AS execution FROM generate_series(1, ${count})), runs AS (
+       INSERT INTO runs (id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+         conversation_id, current_execution_id)
+       SELECT made.id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
+         gen_random_uuid(), made.execution FROM runs r, made WHERE r.id = $1
+     ), requests AS (
+       INSERT INTO run_requests (run_id, prompt) SELECT id, 'Do it.' FROM made)
+     INSERT INTO executions (id, run_id, team_id, number, phase, pool)
+     SELECT made.execution, made.id, e.team_id, e.number, e.phase, e.pool FROM executions e, made WHERE e.run_id = $1`,
+    [runId],
+  );
+}
+
 /**
  * Creates the database, the team and the dependencies. The clock of the database decides when a deadline has passed, so tests change
  * the deadlines in the rows and not the time.

@@ -1,4 +1,4 @@
-import type { ContentBlock, PromptResponse } from '@agentclientprotocol/sdk';
+import type { ContentBlock } from '@agentclientprotocol/sdk';
 import type { AgentEventBody } from '@runyard/contract/runs/agent-events';
 import type { AgentLink, HarnessExit, LinkEvents } from '../acp/agent-link.ts';
 import type { HarnessOutcome } from '../acp/outcome.ts';
@@ -13,8 +13,9 @@ import { answerPermission } from './permissions.ts';
 import { watchPlan } from './plan-watch.ts';
 import type { HarnessProfile } from './profile.ts';
 import { replayFilter } from './replay-filter.ts';
+import { type Denial, plainPrompt, sendAndContinue } from './send-prompt.ts';
 import { startSession } from './session.ts';
-import { type NormaliserOptions, sessionUpdates } from './session-updates.ts';
+import { type NormaliserOptions, type SessionUpdates, sessionUpdates } from './session-updates.ts';
 import type { TurnCheck } from './turn-check.ts';
 import { outcomeOf } from './turn-outcome.ts';
 
@@ -114,30 +115,22 @@ export function driveHarness(options: DriverOptions): Driver {
   const check = capabilities.ownProcess ? options.turnCheck : undefined;
 
   const link = options.start({
-    line: (line) => {
-      if (!replay.hidesLine(line)) emit({ type: 'transcript', line });
-    },
-    // The end of a command, with its whole output, comes before everything that the harness says after it.
-    ready: () => updates.keeping.then(options.ready),
-    update: (update, sessionId) => {
-      if (!replay.hidesUpdate(sessionId)) updates.update(update);
-    },
+    ...linkEvents(options, { replay, emit, updates }),
     // If `answerPermission` rejects, the turn has ended, and the harness gets the answer "cancelled".
-    permission: (params) =>
-      answerPermission(params, {
-        harness,
-        approvals,
-        updates,
-        isPlanning: plan.isPlanning,
-        signal: turnEnded.signal,
-        onDenied: (text) => {
-          denied = { text };
-        },
-      }).catch(() => undefined),
+    permission: (params) => {
+      const onDenied = (text: string | undefined) => {
+        denied = { text };
+      };
+      const turn = { isPlanning: plan.isPlanning, signal: turnEnded.signal, onDenied };
+      return answerPermission(params, { harness, approvals, updates, ...turn }).catch(() => undefined);
+    },
   });
   const answers = harnessAnswers(harness, link);
   const session = startSession({ profile, link, answers, replay, mcp: options.mcp, startTimeoutMs });
   const deadline = interruptDeadline(harness, () => void link.kill());
+
+  /** Returns the outcome of a turn that was stopped before its prompt was sent. */
+  const notSent = (): HarnessOutcome => (cancelled ? { kind: 'cancelled' } : { kind: 'interrupted', summary: '' });
 
   async function prompt(turn: Turn): Promise<HarnessOutcome> {
     const { sessionId, loaded, skipped, notLoaded } = await session.open(turn);
@@ -149,16 +142,14 @@ export function driveHarness(options: DriverOptions): Driver {
     const takesImages = (await session.initialised).agentCapabilities?.promptCapabilities?.image === true;
     const images = imageContent(turn.images, takesImages, options.imageLimits);
     for (const image of images.notSent) updates.notice('image_not_sent', image);
-    if (cancelled) return { kind: 'cancelled' };
-    if (interrupted) return { kind: 'interrupted', summary: '' };
+    if (cancelled || interrupted) return notSent();
     const promptBlocks = turn.prompt(loaded);
     const blocks = [...(capabilities.hasCommands ? plainPrompt(promptBlocks) : promptBlocks), ...images.blocks];
     await Promise.all([begun, check?.begin()]);
     const notSet = await session.setPlanMode(turn.isPlan === true);
     if (notSet !== undefined) updates.notice('mode_not_set', { mode: turn.isPlan ? 'plan' : 'normal', reason: notSet });
     await plan.begin(turn.isPlan === true);
-    if (cancelled) return { kind: 'cancelled' };
-    if (interrupted) return { kind: 'interrupted', summary: '' };
+    if (cancelled || interrupted) return notSent();
     link.beginTurn?.();
     const send = (prompt: ContentBlock[]) => answers('session/prompt', link.prompt({ sessionId, prompt }));
     const takeDenial = () => {
@@ -212,10 +203,12 @@ export function driveHarness(options: DriverOptions): Driver {
         updates.notice('harness_killed', { reason: deadline.exceeded });
       const { changed } = plan;
       if (changed !== undefined) updates.notice('plan_changed', { path: changed });
-      const planned: HarnessOutcome =
-        changed === undefined ? ended : { kind: 'failed', summary: '', message: planBroken(changed) };
       plan.end();
-      const outcome: HarnessOutcome = cancelled ? { kind: 'cancelled' } : planned;
+      const outcome: HarnessOutcome = cancelled
+        ? { kind: 'cancelled' }
+        : changed === undefined
+          ? ended
+          : planBroken(changed);
       turnEnded.abort(new Error('the turn is over'));
       await updates.keeping;
       updates.endTurn(
@@ -239,49 +232,34 @@ export function driveHarness(options: DriverOptions): Driver {
   };
 }
 
-/** Maximum number of times that the driver continues a turn that the harness ended because of a denial. */
-const maxDenials = 20;
-
-/** A denial of a person. Without a text, the message about the denial becomes the next turn. */
-interface Denial {
-  readonly text: string | undefined;
-}
-
-/**
- * Sends the prompt. Codex ends its turn after a denial: sends the text of each denial as a further prompt. Returns `denied` if the message
- * about a denial becomes the next turn.
- */
-async function sendAndContinue(
-  send: (prompt: ContentBlock[]) => Promise<PromptResponse>,
-  prompt: ContentBlock[],
-  takeDenial: () => Denial | undefined,
-): Promise<PromptResponse | 'denied'> {
-  let response = await send(prompt);
-  for (let count = 0; response.stopReason === 'cancelled' && count < maxDenials; count += 1) {
-    const denial = takeDenial();
-    if (denial === undefined) break;
-    if (denial.text === undefined) return 'denied';
-    response = await send([{ type: 'text', text: denial.text }]);
-  }
-  return response;
+/** Returns the handlers of everything that the harness says, except its requests for permission. */
+function linkEvents(
+  { ready }: DriverOptions,
+  of: {
+    readonly replay: ReturnType<typeof replayFilter>;
+    readonly emit: (event: AgentEventBody) => void;
+    readonly updates: SessionUpdates;
+  },
+): Omit<LinkEvents, 'permission'> {
+  const { replay, emit, updates } = of;
+  return {
+    line: (line) => {
+      if (!replay.hidesLine(line)) emit({ type: 'transcript', line });
+    },
+    // The end of a command, with its whole output, comes before everything that the harness says after it.
+    ready: () => updates.keeping.then(ready),
+    update: (update, sessionId) => {
+      if (!replay.hidesUpdate(sessionId)) updates.update(update);
+    },
+  };
 }
 
 /** Time in which a harness must end a turn that changed something in the mode `plan`. */
 const planGraceMs = 2_000;
 
-const planBroken = (path: string): string =>
-  `The turn has the mode plan, in which nothing may change, but ${path} was changed. The turn was stopped. Look at the change, and send a message without the mode plan if the agent should do the work.`;
-
-/**
- * Returns the prompt in a form that the harness does not treat as one of its own commands. Harnesses recognise a command by a slash at the
- * start of the prompt, and Gemini CLI also by a dollar sign. A harness answers its own commands without a model and ends the turn as a
- * success, so "/status gives 500, fix it" would not reach the model.
- */
-export function plainPrompt(blocks: readonly ContentBlock[]): ContentBlock[] {
-  const at = blocks.findIndex(({ type }) => type === 'text');
-  return blocks.map((block, index) =>
-    index === at && block.type === 'text' && /^\s*[/$]/.test(block.text)
-      ? { ...block, text: `The user says:\n\n${block.text}` }
-      : block,
-  );
-}
+/** The outcome of a turn with the mode `plan` that changed something. */
+const planBroken = (path: string): HarnessOutcome => ({
+  kind: 'failed',
+  summary: '',
+  message: `The turn has the mode plan, in which nothing may change, but ${path} was changed. The turn was stopped. Look at the change, and send a message without the mode plan if the agent should do the work.`,
+});

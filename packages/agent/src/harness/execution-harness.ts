@@ -77,18 +77,11 @@ const memoryTimeoutAfterStopMs = 1_000;
 /** Maximum number of refused model requests that the conversation shows, because a command may repeat a refused request without end. */
 const maxRefusalsShown = 20;
 
-export function executionHarness(options: ExecutionHarnessOptions): ExecutionHarness {
-  const { client, reporter, stop, reporting } = options;
-  let driver: Driver | undefined;
-  let starting: Promise<Driver> | undefined;
-  /** The last session of the harness that another process can load. */
-  let session: string | undefined;
-
+/** The forwarder of an execution. Its module is loaded when the first harness starts. */
+function deferredForwarder(client: ServiceClient, notice: (name: string, data: unknown) => void) {
   let forwarder: Forwarder | undefined;
-  let startingForwarder: Promise<Forwarder> | undefined;
+  let starting: Promise<Forwarder> | undefined;
   let refusals = 0;
-  let hasTurn = false;
-  const early: [name: string, data: unknown][] = [];
 
   /** Starts the forwarder. It runs until the end of the execution, so that a restarted harness finds it at the same address. */
   async function openForwarder(type: string): Promise<Forwarder> {
@@ -107,44 +100,72 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
     });
     return forwarder;
   }
+
+  return {
+    current: () => forwarder,
+    start: (type: string): Promise<Forwarder> => {
+      // Forget a failed start, so that the next start of the harness tries again.
+      starting ??= openForwarder(type).catch((error: unknown) => {
+        starting = undefined;
+        throw error;
+      });
+      return starting;
+    },
+  };
+}
+
+/**
+ * Saves the memory of the harness. If the upload fails, a later execution gets only the conversation that the service recorded, and
+ * not the harness's own memory.
+ */
+async function saveMemory(
+  { client, secrets, turn, stop, reporting }: ExecutionHarnessOptions,
+  memory: string,
+  requestId?: string,
+): Promise<void> {
+  const bytes = Buffer.from(secrets.redact(memory));
+  const ofRequest = requestId === undefined ? '' : `&request_id=${encodeURIComponent(requestId)}`;
+  const timeoutMs = stop.aborted ? memoryTimeoutAfterStopMs : memoryTimeoutMs;
+  const signal = AbortSignal.any([reporting, AbortSignal.timeout(timeoutMs)]);
+  await client
+    .upload(
+      `/api/v1/harness-support/memory?turn=${turn()}${ofRequest}`,
+      () => Readable.from([bytes]),
+      bytes.length,
+      'application/octet-stream',
+      { signal },
+    )
+    .catch((error: unknown) => process.stderr.write(`agent: the memory was not saved: ${String(error)}\n`));
+}
+
+/** Returns the outputs that are kept whole. The module is loaded only if the team keeps outputs. */
+async function keptOutputsOf(
+  { max_output_file_bytes: maxBytes = 0 }: AgentTask,
+  { client, notice, stop }: ExecutionHarnessOptions,
+): Promise<HarnessOptions['kept']> {
+  if (maxBytes === 0) return undefined;
+  const { keptOutputs } = await import('../commands/kept-output.ts');
+  const onNotKept = (reason: string) => notice('output_not_kept', { reason });
+  return keptOutputs({ client, maxBytes, onNotKept, signal: stop });
+}
+
+export function executionHarness(options: ExecutionHarnessOptions): ExecutionHarness {
+  const { client, reporter, stop } = options;
+  let driver: Driver | undefined;
+  let starting: Promise<Driver> | undefined;
+  /** The last session of the harness that another process can load. */
+  let session: string | undefined;
+
+  let hasTurn = false;
+  const early: [name: string, data: unknown][] = [];
+
   /** Emits a notice. A notice that comes before the first turn is emitted when this turn begins. */
   function notice(name: string, data: unknown): void {
     if (hasTurn) options.notice(name, data);
     else early.push([name, data]);
   }
-  const check = turnCheck(
-    client.connection,
-    () => forwarder,
-    (memory) => notice('memory_limit_reached', memory),
-  );
-
-  /**
-   * Saves the memory of the harness. If the upload fails, a later execution gets only the conversation that the service recorded, and
-   * not the harness's own memory.
-   */
-  async function remember(memory: string, requestId?: string): Promise<void> {
-    const bytes = Buffer.from(options.secrets.redact(memory));
-    const ofRequest = requestId === undefined ? '' : `&request_id=${encodeURIComponent(requestId)}`;
-    const timeoutMs = stop.aborted ? memoryTimeoutAfterStopMs : memoryTimeoutMs;
-    const signal = AbortSignal.any([reporting, AbortSignal.timeout(timeoutMs)]);
-    await client
-      .upload(
-        `/api/v1/harness-support/memory?turn=${options.turn()}${ofRequest}`,
-        () => Readable.from([bytes]),
-        bytes.length,
-        'application/octet-stream',
-        { signal },
-      )
-      .catch((error: unknown) => process.stderr.write(`agent: the memory was not saved: ${String(error)}\n`));
-  }
-
-  /** The module is loaded only if the team keeps outputs. */
-  async function keptOutputsOf({ max_output_file_bytes: maxBytes = 0 }: AgentTask): Promise<HarnessOptions['kept']> {
-    if (maxBytes === 0) return undefined;
-    const { keptOutputs } = await import('../commands/kept-output.ts');
-    const onNotKept = (reason: string) => options.notice('output_not_kept', { reason });
-    return keptOutputs({ client, maxBytes, onNotKept, signal: stop });
-  }
+  const forwarders = deferredForwarder(client, notice);
+  const check = turnCheck(client.connection, forwarders.current, (memory) => notice('memory_limit_reached', memory));
 
   async function begin(task: AgentTask): Promise<Driver> {
     const { conversation } = task;
@@ -156,18 +177,11 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
       redact: options.secrets.redact,
       task,
       folder,
-      kept: await keptOutputsOf(task),
+      kept: await keptOutputsOf(task, options),
       reportArtifact: (request) => options.reportArtifact(request, folder),
       handoff: (paths) => options.handoff(paths, folder),
       connection: client.connection,
-      forwarder: () => {
-        // Forget a failed start, so that the next start of the harness tries again.
-        startingForwarder ??= openForwarder(task.harness.type).catch((error: unknown) => {
-          startingForwarder = undefined;
-          throw error;
-        });
-        return startingForwarder;
-      },
+      forwarder: () => forwarders.start(task.harness.type),
       turnCheck: {
         ...check,
         begin: async () => {
@@ -180,7 +194,7 @@ export function executionHarness(options: ExecutionHarnessOptions): ExecutionHar
       saturated: () => reporter.saturated,
       tree: options.treeOf(task),
       memory: memory?.toString(),
-      remember,
+      remember: (memory, requestId) => saveMemory(options, memory, requestId),
     });
     if (stop.aborted) driver.cancel();
     return driver;

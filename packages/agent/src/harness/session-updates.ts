@@ -16,26 +16,18 @@ export interface NormaliserOptions extends Pick<ActionsOptions, 'openOutput'> {
 /** Thoughts come in small pieces. The pieces are collected and emitted in parts of about this many characters. */
 const thoughtChars = 4_000;
 
-/** Turns the session updates of a harness into agent events. The updates are untrusted and may have any shape. */
-export function sessionUpdates(options: NormaliserOptions) {
-  const { emit, stepId } = options;
-  const actions = trackActions({
-    ...options,
-    onUnasked: (action) => {
-      if (options.mustAsk?.() === true) notice('ran_without_question', action);
-    },
-  });
+/** Turns the chunks of messages and thoughts into events. */
+function textUpdates(
+  { emit, stepId }: Pick<NormaliserOptions, 'emit' | 'stepId'>,
+  notice: (name: string, data: unknown) => void,
+) {
   let messageId: string | undefined;
   let harnessMessageId: string | undefined;
   /** Joins the halves of an emoji that a harness sends in two chunks. Messages and thoughts have separate joiners. */
   const halves = joinHalves();
   const thoughtHalves = joinHalves();
   let thought = '';
-  let usage: JsonObject | undefined;
   let lastText = '';
-
-  const notice = (name: string, data: unknown) =>
-    emit({ type: 'notice', step_id: stepId(), name, data: boundedData(data, 8 * 1024) });
 
   function emitThought(): void {
     if (thought.trim() !== '') notice('thought', { text: thought.toWellFormed() });
@@ -80,6 +72,34 @@ export function sessionUpdates(options: NormaliserOptions) {
     say(halves.push(text));
   }
 
+  return {
+    text,
+    interruptText,
+    addThought: (text: string): void => {
+      thought += thoughtHalves.push(text);
+      if (thought.length >= thoughtChars) emitThought();
+    },
+    startTurn: (): void => {
+      lastText = '';
+    },
+    lastText: () => lastText,
+  };
+}
+
+/** Turns the session updates of a harness into agent events. The updates are untrusted and may have any shape. */
+export function sessionUpdates(options: NormaliserOptions) {
+  const { emit, stepId } = options;
+  const actions = trackActions({
+    ...options,
+    onUnasked: (action) => {
+      if (options.mustAsk?.() === true) notice('ran_without_question', action);
+    },
+  });
+  let usage: JsonObject | undefined;
+  const notice = (name: string, data: unknown) =>
+    emit({ type: 'notice', step_id: stepId(), name, data: boundedData(data, 8 * 1024) });
+  const { text, interruptText, addThought, startTurn, lastText } = textUpdates(options, notice);
+
   function update(value: unknown): void {
     const update = asObject(value);
     const kind = asString(update?.sessionUpdate);
@@ -89,8 +109,7 @@ export function sessionUpdates(options: NormaliserOptions) {
         text(update);
         return;
       case 'agent_thought_chunk':
-        thought += thoughtHalves.push(blockText(update.content) ?? '');
-        if (thought.length >= thoughtChars) emitThought();
+        addThought(blockText(update.content) ?? '');
         return;
       case 'tool_call':
       case 'tool_call_update':
@@ -130,9 +149,7 @@ export function sessionUpdates(options: NormaliserOptions) {
     hold: actions.hold,
     release: actions.release,
     notice,
-    startTurn(): void {
-      lastText = '';
-    },
+    startTurn,
     /** Ends a turn: settles open actions with `note` and emits collected thoughts and usage. */
     endTurn(note: string): void {
       interruptText();
@@ -142,7 +159,7 @@ export function sessionUpdates(options: NormaliserOptions) {
     },
     /** Returns the end of the last message, for the summary of the turn. */
     get lastText(): string {
-      return lastText;
+      return lastText();
     },
   };
 }

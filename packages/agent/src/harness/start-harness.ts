@@ -7,6 +7,7 @@ import type { ArtifactRequest, ArtifactResult } from '../artifacts/report.ts';
 import type { KeptOutputs } from '../commands/kept-output.ts';
 import type { NetworkAccess } from '../egress/forwarder.ts';
 import type { AnswerOnGithub } from '../github-answers/answer.ts';
+import { githubToolsOf } from '../github-answers/tools-of-task.ts';
 import type { HandoffResult } from '../handoff/handoff-files.ts';
 import { imageLimits } from '../images/images.ts';
 import type { RunMcp } from '../mcp/servers.ts';
@@ -156,7 +157,7 @@ async function modelLoop(options: HarnessOptions): Promise<Engine> {
     reportArtifact: options.reportArtifact,
     handoff: options.handoff,
     tree: options.tree,
-    github: { names: Object.keys(task.environment?.config.github_tools ?? {}), answer: options.answerOnGithub },
+    github: { names: githubToolsOf(task), answer: options.answerOnGithub },
     result: schema && { schema, submit: options.submitResult, about: aboutResult(task, 'tool') },
     approvals,
     memory: options.memory,

@@ -60,34 +60,29 @@ export interface WorkspaceSaver {
   abort(): Promise<void>;
 }
 
-export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
+/** Sends archives of the folders. Only one method may run at a time. */
+function archiveSender(options: SaverOptions) {
   const { client, folders, env, maxBytes } = options;
   let archivedState: string | undefined;
   /** True: this execution has itself sent an archive. */
   let hasArchive = false;
   /** True: the last archive that this execution sent was a checkpoint. */
   let isCheckpoint = false;
-  let snapshotState: string | undefined;
-  let hasSnapshot = options.restored;
-  let keptTurn: number | undefined;
-  let saving: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
-  /** A checkpoint or a snapshot in the middle of a turn. */
-  let inTurn: { done: Promise<unknown>; abort: AbortController } | undefined;
-
-  /** Returns a fingerprint of the folders. Undefined means that the folders count as changed, because no fingerprint could be computed. */
-  async function stateOfFolders(signal: AbortSignal): Promise<string | undefined> {
-    return folders && (await fingerprint(folders, signal).catch(() => undefined));
-  }
 
   async function saveArchive(turn: number, state: string | undefined, signal: AbortSignal): Promise<void> {
     if (state !== undefined && state === archivedState && !isCheckpoint) return;
     await send({ turn }, state, signal);
   }
 
-  async function takeCheckpoint(turn: number, marks: CheckpointMarks, signal: AbortSignal): Promise<void> {
+  async function takeCheckpoint(
+    turn: number,
+    marks: CheckpointMarks,
+    stateOf: () => Promise<string | undefined>,
+    signal: AbortSignal,
+  ): Promise<void> {
     // Mark the position before reading the files, so that the archive contains the effects of all events before the mark.
     const checkpoint = await marks.begin();
-    const state = await stateOfFolders(signal);
+    const state = await stateOf();
     if (state === undefined || state !== archivedState) return await send({ turn, checkpoint }, state, signal);
     if (!hasArchive) return;
     marks.unchanged();
@@ -120,6 +115,23 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
     isCheckpoint = checkpoint !== undefined;
   }
 
+  return {
+    saveArchive,
+    takeCheckpoint,
+    /** Remembers that the archive of an earlier execution has all files of the folders. */
+    markSaved: (state: string | undefined) => {
+      archivedState = state;
+    },
+  };
+}
+
+/** Sends snapshots of the changed files. Only one method may run at a time. */
+function snapshotSender(options: SaverOptions) {
+  const { client, folders, env } = options;
+  let snapshotState: string | undefined;
+  let hasSnapshot = options.restored;
+  let keptTurn: number | undefined;
+
   async function saveSnapshot(turn: number, stateBefore: string | undefined, signal: AbortSignal): Promise<void> {
     if (turn === keptTurn || (await sendFiles(turn, stateBefore, options.onLeftOut, signal)))
       await options.reportChanges(signal);
@@ -148,14 +160,39 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
     return true;
   }
 
-  async function sendFilesInTurn(turn: number, signal: AbortSignal): Promise<void> {
+  async function sendFilesInTurn(turn: number, state: string | undefined, signal: AbortSignal): Promise<void> {
     let isWhole = true;
     const onLeftOut = () => {
       isWhole = false;
     };
-    await sendFiles(turn, await stateOfFolders(signal), onLeftOut, signal);
+    await sendFiles(turn, state, onLeftOut, signal);
     // Only the snapshot at the end of the turn reports what it leaves out, so it must not be omitted as unchanged.
     if (!isWhole) snapshotState = undefined;
+  }
+
+  return {
+    saveSnapshot,
+    sendFilesInTurn,
+    markSaved: (state: string | undefined) => {
+      snapshotState = state && `${state} `;
+    },
+    keep: (turn: number) => {
+      [keptTurn, hasSnapshot, snapshotState] = [turn, true, undefined];
+    },
+  };
+}
+
+export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
+  const { folders } = options;
+  const archives = archiveSender(options);
+  const snapshots = snapshotSender(options);
+  let saving: { turn: number; done: Promise<void>; abort: AbortController } | undefined;
+  /** A checkpoint or a snapshot in the middle of a turn. */
+  let inTurn: { done: Promise<unknown>; abort: AbortController } | undefined;
+
+  /** Returns a fingerprint of the folders. Undefined means that the folders count as changed, because no fingerprint could be computed. */
+  async function stateOfFolders(signal: AbortSignal): Promise<string | undefined> {
+    return folders && (await fingerprint(folders, signal).catch(() => undefined));
   }
 
   /** Does work in the middle of a turn, if no other work is in progress. Does not reject if `save` or `abort` stopped it. */
@@ -178,9 +215,11 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
     const unlessAborted = (report: (reason: string) => void) => (error: Error) => {
       if (!signal.aborted) report(error.message);
     };
-    await saveArchive(turn, state, signal).catch(unlessAborted(options.onNotSaved));
+    await archives.saveArchive(turn, state, signal).catch(unlessAborted(options.onNotSaved));
     if (signal.aborted) return;
-    await saveSnapshot(turn, state, signal).catch(unlessAborted((reason) => options.onLeftOut('snapshot', reason)));
+    await snapshots
+      .saveSnapshot(turn, state, signal)
+      .catch(unlessAborted((reason) => options.onLeftOut('snapshot', reason)));
   }
 
   async function abort(): Promise<void> {
@@ -197,8 +236,9 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
 
   return {
     async markSaved() {
-      archivedState = await stateOfFolders(options.signal);
-      snapshotState = archivedState && `${archivedState} `;
+      const state = await stateOfFolders(options.signal);
+      archives.markSaved(state);
+      snapshots.markSaved(state);
     },
     async save(turn) {
       await abortInTurn();
@@ -210,11 +250,11 @@ export function workspaceSaver(options: SaverOptions): WorkspaceSaver {
       }
       await saving.done;
     },
-    checkpoint: (turn, marks) => meanwhile((signal) => takeCheckpoint(turn, marks, signal)),
-    showFiles: (turn) => meanwhile((signal) => sendFilesInTurn(turn, signal)),
-    keepSnapshot(turn) {
-      [keptTurn, hasSnapshot, snapshotState] = [turn, true, undefined];
-    },
+    checkpoint: (turn, marks) =>
+      meanwhile((signal) => archives.takeCheckpoint(turn, marks, () => stateOfFolders(signal), signal)),
+    showFiles: (turn) =>
+      meanwhile(async (signal) => snapshots.sendFilesInTurn(turn, await stateOfFolders(signal), signal)),
+    keepSnapshot: snapshots.keep,
     abort,
   };
 }

@@ -5,6 +5,7 @@
  */
 import { z } from 'zod';
 import { EnvironmentConfig } from '../environments/environments.ts';
+import { GithubTools } from '../environments/github-tools.ts';
 import { AgentRequest, Decision } from '../runs/approvals.ts';
 import { AmbientAgentConfig } from '../runs/config.ts';
 import { RunMode } from '../runs/message-origin.ts';
@@ -203,6 +204,9 @@ export const AgentTask = z
     child_runs: TaskChildRuns.optional(),
     parent_run: TaskParentRun.optional(),
     fresh_check: TaskFreshCheck.optional(),
+    github_tools: GithubTools.optional().describe(
+      'How often the run may use each tool that writes on GitHub; absent: `environment.config.github_tools` says it',
+    ),
     repositories: z.array(TaskRepository).describe('Repositories to clone'),
     secrets: z.array(TaskSecret).readonly().optional().describe('Secrets that the run was granted'),
     setup_secrets: z

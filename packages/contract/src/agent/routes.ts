@@ -166,7 +166,7 @@ export const harnessRoutes = {
     path: '/harness-support/github-answers',
     summary: 'Write on GitHub',
     description:
-      'Writes with the App of the team, if the environment of the run allows the tool in `github_tools`. The same request of a run writes nothing twice.',
+      'Writes with the App of the team, if `github_tools` of the automation that started the run, or else of its environment, allows the tool. The same request of a run writes nothing twice.',
     body: GithubAnswerRequest,
     answer: { status: 200, description: 'Written', schema: GithubAnswerResponse },
     errors: {

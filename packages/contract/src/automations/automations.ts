@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { GithubTools } from '../environments/github-tools.ts';
 import { checkScheduleNames } from '../factories/files/automation-file.ts';
 import { ResourceName } from '../factories/files/execution.ts';
 import { readUnknownKey } from '../factories/files/strict-object.ts';
@@ -114,6 +115,24 @@ const overlap = OverlapPolicy.default('allow').describe(
   'What happens to a delivery that matches, or at a time of a schedule, while a run of the automation is live. allow: a run starts. skip: none starts. queue: it starts when the other has ended; at most 10 wait. cancel_previous: the live run is cancelled, and a run starts',
 );
 
+const githubTools = {
+  github_tools: GithubTools.optional().describe(
+    'How often each run of the automation may use each tool that writes on GitHub, instead of `github_tools` of the environment. {}: never. Absent: the environment decides',
+  ),
+};
+
+const RequestedAutomationConfig = RequestedAgentConfig.safeExtend(githubTools).meta({
+  id: 'RequestedAutomationConfig',
+  description: 'Configuration of the runs of an automation; skill_spec and skills exclude each other',
+  not: { required: ['skill_spec', 'skills'] },
+});
+
+const AutomationConfig = AmbientAgentConfig.extend(githubTools).meta({
+  id: 'AutomationConfig',
+  description: 'Configuration of the runs of an automation. Unknown members are stored and returned',
+});
+export type AutomationConfig = z.infer<typeof AutomationConfig>;
+
 const requested = {
   name: NonBlank.max(100).describe('Name of the automation; each only once in a factory'),
   prompt: NonBlank.describe(
@@ -132,7 +151,7 @@ const requested = {
     .max(maxTriggers)
     .superRefine(checkScheduleNames)
     .describe(`Events that start runs, 1 to ${maxTriggers}; one delivery starts one run, also if several match`),
-  config: RequestedAgentConfig.optional(),
+  config: RequestedAutomationConfig.optional(),
   overlap,
   concurrency_key: concurrencyKey.optional(),
   executor_uid: executorUid.optional(),
@@ -177,7 +196,7 @@ export const Automation = z
       .array(AutomationScheduleItem)
       .optional()
       .describe('The schedules of its triggers, with their next times; absent: it has none'),
-    config: AmbientAgentConfig.optional().describe('Members that replace the members of the agent and of the factory'),
+    config: AutomationConfig.optional().describe('Members that replace the members of the agent and of the factory'),
     overlap: OverlapPolicy,
     concurrency_key: z
       .string()

@@ -113,7 +113,10 @@ export const GithubAnswerRequest = z
     requestOf('request_reviewers', Reviewers, 'UseGithubReviewers'),
     requestOf('resolve_thread', Thread, 'UseGithubThread'),
   ])
-  .meta({ id: 'GithubAnswerRequest', description: 'A tool that the environment allows, with its input' });
+  .meta({
+    id: 'GithubAnswerRequest',
+    description: 'A tool that the automation or the environment allows, with its input',
+  });
 export type GithubAnswerRequest = z.infer<typeof GithubAnswerRequest>;
 
 export const GithubAnswerResponse = z
@@ -126,7 +129,7 @@ export type GithubAnswerResponse = z.infer<typeof GithubAnswerResponse>;
 
 const most = (does: string) => z.int().min(1).max(50).optional().describe(does);
 
-/** The tools that an environment allows to its runs. */
+/** The tools that an environment or an automation allows to its runs. */
 export const GithubTools = z
   .strictObject({
     comment: most('Comments'),

@@ -2,7 +2,7 @@ import type { NotificationKind } from '@runyard/contract/inbox/notifications';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, type LinkProps, useNavigate } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useState, useSyncExternalStore } from 'react';
+import { lazy, type ReactNode, Suspense, useRef, useState, useSyncExternalStore } from 'react';
 import { useFactoryProblems } from '../api/lists.ts';
 import { useClient, useMay, useSession } from '../api/session.ts';
 import { useTeamEvents } from '../api/stream.ts';
@@ -10,6 +10,7 @@ import { DrawerContext } from '../frame/menu-button.tsx';
 import { switchTheme } from '../frame/theme.ts';
 import { Count, Nav, Text } from '../parts/blocks.tsx';
 import { Button } from '../parts/controls.tsx';
+import { EarlyWords } from '../parts/early-words.tsx';
 import { Icon } from '../parts/icon.tsx';
 import type { IconName } from '../parts/icons.ts';
 import { keyText, useKeys } from '../parts/keys.ts';
@@ -30,6 +31,7 @@ export function Shell({ children }: { children: ReactNode }) {
   const navigate = useNavigate();
   const [open, setOpen] = useState<'palette' | 'keys' | 'drawer' | undefined>();
   const close = () => setOpen(undefined);
+  const words = useRef('');
   const maySeeUsage = useMay('member');
   const goTo = (to: Target) => () => void navigate({ to });
   const keys = [
@@ -57,10 +59,10 @@ export function Shell({ children }: { children: ReactNode }) {
           <DrawerContext value={() => setOpen(open === 'drawer' ? undefined : 'drawer')}>{children}</DrawerContext>
         </div>
       </div>
-      <Suspense>
-        {open === 'palette' && <Palette close={close} />}
-        {open === 'keys' && <KeyMap close={close} />}
+      <Suspense fallback={<EarlyWords words={words} />}>
+        {open === 'palette' && <Palette close={close} words={words} />}
       </Suspense>
+      <Suspense>{open === 'keys' && <KeyMap close={close} />}</Suspense>
       <Suspense>{useIsHidden() && mayNotify() && <Notifications />}</Suspense>
     </>
   );

@@ -12,7 +12,7 @@ export function Toasts() {
     shown?.undo?.();
     setToast(undefined);
   };
-  useKeys([{ key: 'mod+z', does: 'Undo the action of the message', run: () => shown?.undo && undo() }]);
+  useKeys(shown?.undo ? [{ key: 'mod+z', does: 'Undo the action of the message', run: undo }] : []);
   return (
     <div role="status">
       {shown && (

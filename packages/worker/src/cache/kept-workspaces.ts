@@ -65,6 +65,25 @@ interface About {
   readonly boot: string;
 }
 
+/** Returns the length of the sandbox's disk image; 0 if the sandbox has no disk. */
+async function lengthOf({ image }: SandboxPlaces): Promise<number> {
+  return (await stat(image).catch(() => undefined))?.size ?? 0;
+}
+
+/** Returns the reason if there is no room for a copy of this size. Called before the copy begins, because a large copy takes long. */
+async function whyNoRoom(
+  { budget, stateRoot }: Pick<KeptWorkspacesOptions, 'budget' | 'stateRoot'>,
+  bytes: number,
+): Promise<string | undefined> {
+  const most = budget.maxBytes / largestPart;
+  const mb = (count: number): string => `${Math.ceil(count / 2 ** 20)} MB`;
+  if (bytes > most)
+    return `it has ${mb(bytes)}, and one workspace may have ${mb(most)}, half of RUNYARD_WORKER_CACHE_MB`;
+  const { bavail, blocks, bsize } = await statfs(stateRoot);
+  const free = Math.max(0, (bavail - blocks * freePart) * bsize);
+  return bytes > free ? `it has ${mb(bytes)}, and the worker's disk has room for ${mb(free)}` : undefined;
+}
+
 /**
  * Opens the kept workspaces and removes the incomplete ones of an earlier process. The caller holds the lock of the data folder. A copy is
  * complete before it gets its name.
@@ -120,21 +139,6 @@ export async function openKeptWorkspaces(options: KeptWorkspacesOptions): Promis
     return about;
   };
 
-  /** Returns the length of the sandbox's disk image; 0 if the sandbox has no disk. */
-  const lengthOf = async ({ image }: SandboxPlaces): Promise<number> =>
-    (await stat(image).catch(() => undefined))?.size ?? 0;
-
-  /** Returns the reason if there is no room for a copy of this size. Called before the copy begins, because a large copy takes long. */
-  const whyNoRoom = async (bytes: number): Promise<string | undefined> => {
-    const most = budget.maxBytes / largestPart;
-    const mb = (count: number): string => `${Math.ceil(count / 2 ** 20)} MB`;
-    if (bytes > most)
-      return `it has ${mb(bytes)}, and one workspace may have ${mb(most)}, half of RUNYARD_WORKER_CACHE_MB`;
-    const { bavail, blocks, bsize } = await statfs(stateRoot);
-    const free = Math.max(0, (bavail - blocks * freePart) * bsize);
-    return bytes > free ? `it has ${mb(bytes)}, and the worker's disk has room for ${mb(free)}` : undefined;
-  };
-
   const use = async (key: string, { kind, length }: About, sandbox: string): Promise<void> => {
     const to = sandboxPlaces(stateRoot, sandbox);
     if ((await lengthOf(to)) !== length) throw new DamagedCopy('the sandbox has a disk of another size');
@@ -164,7 +168,7 @@ export async function openKeptWorkspaces(options: KeptWorkspacesOptions): Promis
         kind === 'disk'
           ? await usedOnFileSystem(of.top)
           : await folders.measure(names.map((name) => path.join(of.top, name)));
-      const reason = await whyNoRoom(expected);
+      const reason = await whyNoRoom(options, expected);
       if (reason !== undefined) return { type: 'too_large', reason };
       if (!(await budget.reserve(expected)))
         return {

@@ -107,23 +107,11 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
     }
   };
 
-  /** Is called when the connection to the supervisor is lost. Ends the supervisor and finds out how the sandbox ended. */
+  /** Is called when the connection to the supervisor is lost. */
   const lose = async (): Promise<void> => {
-    // Waits a second, because the supervisor may be about to end. Then kills the supervisor, because it may hang.
-    for (let wait = 0; wait < 1000 && stateOf(supervisor.process) === 'alive'; wait += 10) await sleep(10);
-    while (stateOf(supervisor.process) === 'alive') {
-      killProcesses([supervisor.process.pid]);
-      await sleep(10);
-    }
-    const message = 'the supervisor of the sandbox has died';
-    const recorded = readEnd(folder);
+    const recorded = await endLost(supervisor);
     for (const each of recorded?.denied ?? []) reportDenied(each);
-    if (recorded === undefined) {
-      const logEnd = lastLines(logOf(traces.stateRoot, supervisor.id));
-      log.warn({ sandbox: traces.id, ...(logEnd === '' ? {} : { log_end: logEnd }) }, message);
-      await removeRemains(traces, log);
-    }
-    const failure = new SandboxError('prepare', 'supervisor_lost', `${message}; see the worker's log`);
+    const failure = new SandboxError('prepare', 'supervisor_lost', `${supervisorDied}; see the worker's log`);
     prepared.reject(failure);
     started.reject(failure);
     ended.resolve(recorded?.exit ?? lostExit);
@@ -179,6 +167,25 @@ export function superviseSandbox(supervisor: Supervisor, workspace = ''): Superv
       lines.close();
     },
   };
+}
+
+const supervisorDied = 'the supervisor of the sandbox has died';
+
+/** Ends a supervisor whose connection is lost. Returns how it recorded the end of the sandbox; if it did not, removes what is left. */
+async function endLost({ process, folder, traces, log, id }: Supervisor): Promise<ReturnType<typeof readEnd>> {
+  // Waits a second, because the supervisor may be about to end. Then kills the supervisor, because it may hang.
+  for (let wait = 0; wait < 1000 && stateOf(process) === 'alive'; wait += 10) await sleep(10);
+  while (stateOf(process) === 'alive') {
+    killProcesses([process.pid]);
+    await sleep(10);
+  }
+  const recorded = readEnd(folder);
+  if (recorded === undefined) {
+    const logEnd = lastLines(logOf(traces.stateRoot, id));
+    log.warn({ sandbox: traces.id, ...(logEnd === '' ? {} : { log_end: logEnd }) }, supervisorDied);
+    await removeRemains(traces, log);
+  }
+  return recorded;
 }
 
 const lostExit: SandboxExit = {

@@ -104,27 +104,87 @@ function keysOf({ headers, url = '' }: IncomingMessage): string[] {
   return [bearer, headers['x-api-key'], headers['x-goog-api-key'], query].filter((key) => typeof key === 'string');
 }
 
+/** Counts the answers of a turn, and keeps the last refusal of the model. */
+function observeAnswers(isExpected: ForwarderOptions['isExpected'], onRefused: ForwarderOptions['onRefused']) {
+  let succeeded = 0;
+  let refused: ModelRefusal | undefined;
+
+  function keepRefusal(status: number, answer: IncomingMessage): void {
+    let body = '';
+    answer.on('data', (chunk: Buffer) => {
+      if (body.length < maxErrorBytes) body += chunk.toString('utf8');
+    });
+    answer.once('end', () => {
+      const refusal = refusalOf(status, body);
+      if (isExpected(refusal)) return;
+      refused = refusal;
+      onRefused(refusal);
+    });
+  }
+
+  return {
+    observe(target: string, status: number, answer: IncomingMessage): void {
+      if (asksModel(target) && status < 300) succeeded += 1;
+      if (status >= 400) keepRefusal(status, answer);
+    },
+    beginTurn(): void {
+      succeeded = 0;
+      refused = undefined;
+    },
+    read: () => ({ succeeded, refused }),
+  };
+}
+
+function refuse(response: ServerResponse, status: number, message: string): void {
+  const headers = { 'content-type': 'application/json', connection: 'close' };
+  response.writeHead(status, status === 429 ? { ...headers, 'retry-after': '1' } : headers);
+  // The answer has the error members of all providers, so that the client of each provider shows the message.
+  response.end(JSON.stringify({ type: 'error', error: { type: 'forwarder_error', code: status, message } }));
+}
+
+interface Refused {
+  readonly status: number;
+  readonly message: string;
+}
+
+/** Returns the path at the gateway for a request, or why it is refused. `proxied`: the host that the program wanted to reach. */
+function admit(
+  request: IncomingMessage,
+  { isKey, ownHost, inFlight }: { isKey: (given: string) => boolean; ownHost: string; inFlight: number },
+): { readonly target: string } | Refused | (Refused & { readonly proxied: string }) {
+  const url = request.url ?? '';
+  // A program that uses the forwarder as a proxy sends the whole URL.
+  const [, proxied, path = ''] = /^http:\/\/([^/?#]*)(.*)$/i.exec(url) ?? [];
+  if (proxied !== undefined && proxied !== ownHost) {
+    const message = `this sandbox has no network: ${shownHost(proxied) ?? 'the address'} cannot be reached`;
+    return { status: 403, message, proxied };
+  }
+  const target = gatewayTarget(proxied === undefined ? url : path);
+  // Requests with an Origin header come from pages in a browser and are refused.
+  if (target === undefined || !/^(GET|POST)$/.test(request.method ?? '') || request.headers.origin !== undefined)
+    return { status: 404, message: "this address serves only the endpoints of the run's model" };
+  if (!keysOf(request).some(isKey))
+    return { status: 401, message: 'the request needs the key that the harness got from the agent' };
+  if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes)
+    return { status: 413, message: `the request is larger than ${maxBodyBytes / 1024 / 1024} MB` };
+  if (inFlight < maxRequests) return { target };
+  const message = `the run has ${maxRequests} requests to its model in flight; send it again later`;
+  return { status: 429, message };
+}
+
 /** Starts the forwarder on a free port of loopback. While the forwarder listens, no other program can get this port. */
 export async function startForwarder(options: ForwarderOptions): Promise<Forwarder> {
   const { connection, isExpected, onRefused, onDenied } = options;
   const key = `sk-runyard-${randomBytes(24).toString('base64url')}`;
   const expected = Buffer.from(key);
   let inFlight = 0;
-  let succeeded = 0;
-  let refused: ModelRefusal | undefined;
+  const answers = observeAnswers(isExpected, onRefused);
   const denied = new Set<string>();
 
   const isKey = (given: string): boolean => {
     const bytes = Buffer.from(given);
     return bytes.length === expected.length && timingSafeEqual(bytes, expected);
   };
-
-  function refuse(response: ServerResponse, status: number, message: string): void {
-    const headers = { 'content-type': 'application/json', connection: 'close' };
-    response.writeHead(status, status === 429 ? { ...headers, 'retry-after': '1' } : headers);
-    // The answer has the error members of all providers, so that the client of each provider shows the message.
-    response.end(JSON.stringify({ type: 'error', error: { type: 'forwarder_error', code: status, message } }));
-  }
 
   function deny(wanted: string): void {
     const name = shownHost(wanted);
@@ -146,59 +206,22 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
       lane: 'models',
     });
     const status = answer.statusCode ?? 502;
-    if (asksModel(target) && status < 300) succeeded += 1;
-    if (status >= 400) keepRefusal(status, answer);
+    answers.observe(target, status, answer);
     response.writeHead(status, without(answer.headers, notDownwards));
     response.flushHeaders();
     answer.on('error', () => cutOff(response));
     answer.pipe(response);
   }
 
-  function keepRefusal(status: number, answer: IncomingMessage): void {
-    let body = '';
-    answer.on('data', (chunk: Buffer) => {
-      if (body.length < maxErrorBytes) body += chunk.toString('utf8');
-    });
-    answer.once('end', () => {
-      const refusal = refusalOf(status, body);
-      if (isExpected(refusal)) return;
-      refused = refusal;
-      onRefused(refusal);
-    });
-  }
-
   const server = loadHttp().createServer({ headersTimeout: 10_000, requestTimeout: 0 }, (request, response) => {
-    const url = request.url ?? '';
-    // A program that uses the forwarder as a proxy sends the whole URL.
-    const [, proxied, path = ''] = /^http:\/\/([^/?#]*)(.*)$/i.exec(url) ?? [];
-    if (proxied !== undefined && proxied !== ownHost()) {
-      deny(proxied);
-      refuse(response, 403, `this sandbox has no network: ${shownHost(proxied) ?? 'the address'} cannot be reached`);
-      return;
-    }
-    const target = gatewayTarget(proxied === undefined ? url : path);
-    // Requests with an Origin header come from pages in a browser and are refused.
-    if (target === undefined || !/^(GET|POST)$/.test(request.method ?? '') || request.headers.origin !== undefined) {
-      refuse(response, 404, "this address serves only the endpoints of the run's model");
-      return;
-    }
-    if (!keysOf(request).some(isKey)) {
-      refuse(response, 401, 'the request needs the key that the harness got from the agent');
-      return;
-    }
-    if (Number(request.headers['content-length'] ?? 0) > maxBodyBytes) {
-      refuse(response, 413, `the request is larger than ${maxBodyBytes / 1024 / 1024} MB`);
-      return;
-    }
-    if (inFlight >= maxRequests) {
-      refuse(response, 429, `the run has ${maxRequests} requests to its model in flight; send it again later`);
-      return;
-    }
+    const admitted = admit(request, { isKey, ownHost: ownHost(), inFlight });
+    if ('proxied' in admitted) deny(admitted.proxied);
+    if ('status' in admitted) return refuse(response, admitted.status, admitted.message);
     inFlight += 1;
     response.once('close', () => {
       inFlight -= 1;
     });
-    pass(request, response, target).catch(() => {
+    pass(request, response, admitted.target).catch(() => {
       if (response.headersSent || response.destroyed) cutOff(response);
       else refuse(response, 502, 'the service cannot be reached');
     });
@@ -224,12 +247,9 @@ export async function startForwarder(options: ForwarderOptions): Promise<Forward
   return {
     url: `http://127.0.0.1:${port}`,
     key,
-    beginTurn() {
-      succeeded = 0;
-      refused = undefined;
-    },
+    beginTurn: answers.beginTurn,
     get answers() {
-      return { succeeded, refused };
+      return answers.read();
     },
     close() {
       server.close();

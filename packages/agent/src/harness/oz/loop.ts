@@ -55,6 +55,28 @@ export interface LoopOptions
   open?: () => Promise<ModelAccess>;
 }
 
+/** The tools that belong to a run: those of its MCP servers, for GitHub and for its result. */
+function toolsOfRun(options: LoopOptions, isPlanning: () => boolean) {
+  const { model, github, result, tree } = options;
+  const ofGithub = github ? githubAnswerTools(github.names, github.answer) : [];
+  const ofMcp = () => mcpTools(options.mcp?.() ?? [], model.vision_supported ? imageLimits(model) : undefined);
+  return {
+    own(): ReadonlyMap<string, BuiltinTool> {
+      const ofRun = [...ofGithub, ...(result === undefined || isPlanning() ? [] : [submitResultTool(result)])];
+      return new Map([...ofMcp(), ...ofRun.map((each) => [each.name, each] as const)]);
+    },
+    /** Returns the part of the instructions about these tools. */
+    about(): string {
+      const parts = [
+        tree === undefined ? '' : aboutTree(tree, 'tools'),
+        ofMcp().size === 0 ? '' : aboutMcpTools,
+        result === undefined || isPlanning() ? '' : result.about,
+      ];
+      return parts.filter((part) => part !== '').join('\n\n');
+    },
+  };
+}
+
 /** Creates the engine with a language model. All prompts of an engine belong to one conversation. */
 export function modelEngine(options: LoopOptions): Engine {
   const { model, maxSteps = 200, stallTimeoutMs = 300_000 } = options;
@@ -68,27 +90,14 @@ export function modelEngine(options: LoopOptions): Engine {
     (() => openModel(model, { connection: options.connection, reasoningLevel: options.reasoningLevel, stallTimeoutMs }))
   )();
   access.catch(() => {});
-  const ofGithub = options.github ? githubAnswerTools(options.github.names, options.github.answer) : [];
-  const ofMcp = () => mcpTools(options.mcp?.() ?? [], model.vision_supported ? imageLimits(model) : undefined);
-
-  /** The tools that belong to this run: those of its MCP servers, for GitHub and for its result. */
-  function ownTools(): ReadonlyMap<string, BuiltinTool> {
-    const { result } = options;
-    const ofRun = [...ofGithub, ...(result === undefined || isPlanning ? [] : [submitResultTool(result)])];
-    return new Map([...ofMcp(), ...ofRun.map((each) => [each.name, each] as const)]);
-  }
+  const tools = toolsOfRun(options, () => isPlanning);
 
   function answer(voice: TurnVoice, signal: AbortSignal): Promise<StepAnswer> {
     const { workspace, root, basePrompt, tree } = options;
-    const about = [
-      tree === undefined ? '' : aboutTree(tree, 'tools'),
-      ofMcp().size === 0 ? '' : aboutMcpTools,
-      options.result === undefined || isPlanning ? '' : options.result.about,
-    ];
     const request = {
-      instructions: instructions({ workspace, root }, basePrompt, about.filter((part) => part !== '').join('\n\n')),
+      instructions: instructions({ workspace, root }, basePrompt, tools.about()),
       messages,
-      tools: toolSetOf(tree, ownTools(), isPlanning),
+      tools: toolSetOf(tree, tools.own(), isPlanning),
       signal,
     };
     return answerOfModel(access, request, voice, retry, (text) => messages.push({ role: 'assistant', content: text }));
@@ -126,7 +135,7 @@ export function modelEngine(options: LoopOptions): Engine {
       tree,
       approvals,
       signal,
-      mcpTools: ownTools(),
+      mcpTools: tools.own(),
       isPlanning,
     };
     const onOpen = (asked: OpenCalls) => {

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { GithubTools } from '../../environments/github-tools.ts';
 import { maxTriggers } from '../../limits.ts';
 import { NotifyRules } from '../../runs/notify.ts';
 import { OverlapPolicy } from '../../schedules/schedules.ts';
@@ -50,6 +51,9 @@ export const AutomationFile = strictObject({
     'Rules that name people and event subscriptions to notify of problems: a list of `on`, `times` and `to`, as in the API. Default: no rules',
   ),
   credentialStrategy: CredentialStrategyOfFile,
+  githubTools: GithubTools.optional().describe(
+    'How often a run may use each tool that writes on GitHub, with the names of the API, instead of `github_tools` of the environment. {}: never',
+  ),
   ...executionOverrides,
 })
   .superRefine(checkExclusions)

@@ -154,7 +154,7 @@ function Comparison({ runs, remove }: { runs: readonly ComparedRun[]; remove: (i
                 {visibleText(run.title)}
               </TextLink>
               {run.is_comparison && <Hint>repeated</Hint>}
-              <Button kind="ghost" aria-label={`Remove ${run.title}`} onClick={() => remove(run.run_id)}>
+              <Button kind="ghost" aria-label={`Remove ${visibleText(run.title)}`} onClick={() => remove(run.run_id)}>
                 ×
               </Button>
             </Row>

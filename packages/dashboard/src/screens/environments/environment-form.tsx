@@ -199,7 +199,7 @@ function SandboxFields({ config }: Pick<FieldsProps, 'config'>) {
             path={`config.limits.${name}`}
             name={name}
             type="number"
-            placeholder="the worker's image"
+            placeholder="the worker's limit"
             defaultValue={config?.limits?.[name]}
           />
         ))}

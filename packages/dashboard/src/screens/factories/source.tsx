@@ -1,11 +1,15 @@
 import type { FactorySource, FactorySync } from '@runyard/contract/factories/factory-sources';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { Content, Facts, Note, Row } from '../../parts/blocks.tsx';
+import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
+import { memberOf, TextField, textOf } from '../../parts/form.tsx';
+import { FormDialog } from '../../parts/form-dialog.tsx';
 import { countText, exactText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { nameOf } from '../../parts/person.tsx';
@@ -44,15 +48,17 @@ export function Source({ factoryUid }: { factoryUid: string }) {
   const apply = () =>
     attempt(async () => {
       const { outcome, message, version } = await client.syncFactorySource({ params, body: { dry_run: false } });
-      showToast(outcome === 'applied' ? `Applied version ${version ?? ''}` : visibleText(message ?? outcome));
+      showToast(
+        outcome === 'applied' ? `Applied version ${version ?? ''}` : visibleText(message ?? `Not applied: ${outcome}`),
+      );
       await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
     });
-  if (statusOf(source.error) === 404)
-    return (
-      <Empty title="The factory follows no repository" command="bin/runyard factory source set FACTORY owner/repo">
-        A factory that follows a branch applies each commit that changes its files, and says where it differs.
-      </Empty>
-    );
+  const [isAsking, setAsking] = useState(false);
+  const detach = async () => {
+    await client.deleteFactorySource({ params });
+    await queries.resetQueries({ queryKey: ['factory', factoryUid] });
+  };
+  if (statusOf(source.error) === 404) return <NoSource factoryUid={factoryUid} />;
   if (source.data === undefined)
     return <Content>{source.error ? <Problem error={source.error} /> : <SkeletonRows count={3} />}</Content>;
   const sync = plan.data;
@@ -72,10 +78,71 @@ export function Source({ factoryUid }: { factoryUid: string }) {
         >
           Apply the newest commit
         </RoleButton>
+        <RoleButton needs="member" run={() => setAsking(true)}>
+          Detach…
+        </RoleButton>
       </Row>
+      {isAsking && (
+        <ConfirmDialog
+          title="Detach the factory from its repository?"
+          action="Detach"
+          safe="Keep following"
+          run={detach}
+          close={() => setAsking(false)}
+        >
+          The last applied definition stays. Commits change the factory no more.
+        </ConfirmDialog>
+      )}
       {sync?.outcome === 'applied' && <Plan plan={sync} />}
       <SourceFacts source={source.data} />
     </Content>
+  );
+}
+
+/** Lets a person choose the repository that the factory follows. */
+function NoSource({ factoryUid }: { factoryUid: string }) {
+  const client = useClient();
+  const queries = useQueryClient();
+  const [isOpen, setOpen] = useState(false);
+  const send = async (data: FormData) => {
+    const { sync } = await client.setFactorySource({
+      params: { factoryUid },
+      body: {
+        repository: textOf(data, 'repository') ?? '',
+        ...memberOf(data, 'branch'),
+        ...memberOf(data, 'folder'),
+      },
+    });
+    if (sync.outcome !== 'applied') showToast(visibleText(sync.message ?? `Not applied: ${sync.outcome}`));
+    await queries.resetQueries({ queryKey: ['factory', factoryUid] });
+  };
+  return (
+    <>
+      <Empty
+        title="The factory follows no repository"
+        command="bin/runyard factory source set FACTORY owner/repo"
+        action={
+          <RoleButton needs="member" kind="primary" icon="git" run={() => setOpen(true)}>
+            Follow a repository
+          </RoleButton>
+        }
+      >
+        A factory that follows a branch applies each commit that changes its files, and says where it differs.
+      </Empty>
+      {isOpen && (
+        <FormDialog title="Follow a repository" action="Follow" send={send} close={() => setOpen(false)}>
+          <TextField
+            label="Repository"
+            path="repository"
+            required
+            placeholder="owner/repo"
+            hint="Or its address. Its newest commit is applied at once, as you"
+          />
+          <TextField label="Branch" path="branch" placeholder="the default branch" />
+          <TextField label="Folder" path="folder" placeholder="the root" hint="The folder with factory.yaml" />
+        </FormDialog>
+      )}
+    </>
   );
 }
 
@@ -91,7 +158,7 @@ function SyncVerdict({
 }) {
   const [isRight, text] = verdictOf(source, sync, isReading);
   return (
-    <Note as="p" data-tone={isRight === false ? 'wait' : undefined} role="status">
+    <Note as="p" tone={isRight === false ? 'wait' : undefined} role="status">
       <Icon name={isRight === undefined ? 'clock' : isRight ? 'check' : 'warn'} />
       <span>{visibleText(text)}</span>
     </Note>

@@ -8,7 +8,16 @@ import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useRouter } from '@tanstack/react-router';
-import { type KeyboardEvent, type ReactNode, useDeferredValue, useEffect, useId, useMemo, useState } from 'react';
+import {
+  type KeyboardEvent,
+  type ReactNode,
+  type RefObject,
+  useDeferredValue,
+  useEffect,
+  useId,
+  useMemo,
+  useState,
+} from 'react';
 import { Dialog as AriaDialog, Modal, ModalOverlay } from 'react-aria-components';
 import { type Session, teamParameter, useSession } from '../../api/session.ts';
 import { inTeam, parseSearch } from '../../frame/search.ts';
@@ -17,7 +26,7 @@ import { FindInput } from '../../parts/controls.tsx';
 import dialog from '../../parts/dialog.module.css';
 import { Icon, StateBadge, stateWord } from '../../parts/icon.tsx';
 import type { IconName } from '../../parts/icons.ts';
-import { type KeyCommand, keyCommands } from '../../parts/keys.ts';
+import { type KeyCommand, keyCommands, keyText } from '../../parts/keys.ts';
 import { settingsTabs } from '../settings/tabs.ts';
 import styles from './palette.module.css';
 
@@ -108,7 +117,7 @@ function ownOptions({ team, readsInstallation }: Session, words: string, command
     ...commands
       .filter(({ does, key }) => key !== 'mod+k' && has(does))
       .map(({ key, does, run }) =>
-        option('Actions', key, does, key, 'bolt', () => run(new KeyboardEvent('keydown', { key }))),
+        option('Actions', key, does, keyText(key), 'bolt', () => run(new KeyboardEvent('keydown', { key }))),
       ),
     ...places
       .filter(
@@ -119,10 +128,14 @@ function ownOptions({ team, readsInstallation }: Session, words: string, command
   ];
 }
 
-export function Palette({ close }: { close: () => void }) {
+/** `words`: what the person typed before the palette was loaded. */
+export function Palette({ close, words: early }: { close: () => void; words: RefObject<string> }) {
   const session = useSession();
   const router = useRouter();
-  const [text, setText] = useState('');
+  const [text, setText] = useState(early.current);
+  useEffect(() => {
+    early.current = '';
+  }, [early]);
   const [place, setPlace] = useState(0);
   const [commands] = useState(keyCommands);
   const list = useId();

@@ -1,5 +1,6 @@
-import { lazy, Suspense, useState } from 'react';
+import { lazy, Suspense, useRef, useState } from 'react';
 import { Button } from '../../parts/controls.tsx';
+import { EarlyWords } from '../../parts/early-words.tsx';
 import { keyText, useKeys } from '../../parts/keys.ts';
 import talk from './talk.module.css';
 
@@ -16,6 +17,7 @@ export function FindBar({
   toEnd: () => void;
 }) {
   const [isOpen, setOpen] = useState(false);
+  const words = useRef('');
   const open = () => {
     setOpen(true);
     document.getElementById('find')?.focus();
@@ -39,8 +41,8 @@ export function FindBar({
       />
     );
   return (
-    <Suspense>
-      <FindPanel runId={runId} close={() => setOpen(false)} {...go} />
+    <Suspense fallback={<EarlyWords words={words} />}>
+      <FindPanel runId={runId} words={words} close={() => setOpen(false)} {...go} />
     </Suspense>
   );
 }

@@ -3,7 +3,7 @@
 import type { RunMatch } from '@runyard/contract/runs/conversation-find';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { type KeyboardEvent, useDeferredValue, useEffect, useState } from 'react';
+import { type KeyboardEvent, type RefObject, useDeferredValue, useEffect, useState } from 'react';
 import { useClient } from '../../api/session.ts';
 import { Hint, Row, Segments, Text } from '../../parts/blocks.tsx';
 import { Button, FindBox, FindInput } from '../../parts/controls.tsx';
@@ -42,19 +42,25 @@ function useRested<T>(value: T): T {
 
 export function FindPanel({
   runId,
+  words: early,
   goTo,
   toTop,
   toEnd,
   close,
 }: {
   runId: string;
+  /** What the person typed before the panel was loaded. */
+  words: RefObject<string>;
   goTo: (seq: number) => Promise<void>;
   toTop: () => void;
   toEnd: () => void;
   close: () => void;
 }) {
   const client = useClient();
-  const [words, setWords] = useState('');
+  const [words, setWords] = useState(early.current);
+  useEffect(() => {
+    early.current = '';
+  }, [early]);
   const [kind, setKind] = useState<Kind>('any');
   const [at, setAt] = useState<number>();
   const text = useRested(words.trim());

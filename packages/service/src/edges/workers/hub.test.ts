@@ -90,7 +90,8 @@ function tokenOf(fake: Fake): string {
 
 async function untilAssigned(fake: Fake, count: number) {
   await vi.waitFor(() => expect(assignments(fake)).toHaveLength(count), { timeout: 60_000 });
-  return assignments(fake);
+  const [first = expect.fail('no assignment'), ...others] = assignments(fake);
+  return [first, ...others] as const;
 }
 
 test('a worker gets only as many executions as it has slots, and gets another execution when a slot becomes free', async () => {
@@ -99,7 +100,6 @@ test('a worker gets only as many executions as it has slots, and gets another ex
   const [first] = await untilAssigned(fake, 2);
   await hub.dispatch();
   expect((await states()).sort()).toEqual(['PENDING', 'PENDING', 'QUEUED']);
-  if (!first) throw new Error('no assignment');
   await fake.say('task_claimed', first.execution_id, first.task_id);
   await fake.say('task_completed', first.execution_id, first.task_id);
   await untilAssigned(fake, 3);
@@ -109,7 +109,6 @@ test('the hub assigns a rejected execution to another worker', async () => {
   const full = await connect(hello(1));
   await t.newRun();
   const [first] = await untilAssigned(full, 1);
-  if (!first) throw new Error('no assignment');
   const other = await connect(hello(1, { instance_id: 'i2' }));
   await full.connection.message({
     type: 'task_rejected',
@@ -132,7 +131,6 @@ test('a worker whose claim arrives after the assignment was taken back is ordere
   const late = await connect(hello(1));
   await t.newRun();
   const [first] = await untilAssigned(late, 1);
-  if (!first) throw new Error('no assignment');
   await t.deps.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 second'");
   await reconcile(t.deps);
   await late.say('task_claimed', first.execution_id, first.task_id);
@@ -144,7 +142,6 @@ test('a worker whose assignment was taken back cannot end the sandbox of the nex
   const late = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(late, 1);
-  if (!first) throw new Error('no assignment');
   const other = await connect(hello(1, { instance_id: 'i2' }));
   await t.deps.db.pool.query("UPDATE executions SET claim_deadline = now() - interval '1 second'");
   await reconcile(t.deps);
@@ -159,7 +156,6 @@ test('an assignment that fails without a claim counts as a try', async () => {
   const fake = await connect(hello(1));
   await t.newRun();
   const [first] = await untilAssigned(fake, 1);
-  if (!first) throw new Error('no assignment');
   const failure = { phase: 'prepare' as const, reason: 'no_image' };
   const data = { task_id: first.task_id, execution_id: first.execution_id, message: 'no image', failure };
   await fake.connection.message({ type: 'task_failed', data });
@@ -194,7 +190,6 @@ test('the worker gets a cancel with the remaining grace time', async () => {
   const fake = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(fake, 1);
-  if (!first) throw new Error('no assignment');
   expect(await cancelRun(t.deps, runId)).toBe('pending');
   await fake.say('task_claimed', first.execution_id, runId);
   expect(await cancelRun(t.deps, runId)).toBe('cancelled');
@@ -208,7 +203,6 @@ test('executions that have not reached INPROGRESS are tried again at once if a r
   const before = await connect(hello(1));
   const runId = await t.newRun();
   const [first] = await untilAssigned(before, 1);
-  if (!first) throw new Error('no assignment');
   await before.say('task_claimed', first.execution_id, runId);
   await before.connection.closed();
   const after = await connect(hello(1, { instance_id: 'i2', replaced_tokens: [tokenOf(before)] }));
@@ -221,7 +215,6 @@ test('a reconnecting worker keeps its executions, and is ordered to end executio
   const before = await connect(hello(2));
   const runId = await t.newRun();
   const [first] = await untilAssigned(before, 1);
-  if (!first) throw new Error('no assignment');
   await before.say('task_claimed', first.execution_id, runId);
   await before.connection.closed();
   const strange = '01a1fdad-b3cf-7c20-a9f8-51440e63fad9';

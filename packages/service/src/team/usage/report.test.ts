@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { UsageReport } from '@runyard/contract/team/budgets';
 import { describe, expect, it } from 'vitest';
+import { modelUsage } from '../../../test/budgets.ts';
 import { openTestService } from '../../../test/service.ts';
 import type { ModelUsage } from './model-usage.ts';
 import { recordUsage } from './record-usage.ts';
@@ -15,32 +16,12 @@ const daysAgo = (days: number) => daysBefore(today, days);
 
 const [person] = await db.query<{ uid: string }>('SELECT uid FROM users');
 const runId = await service.newRun();
-const usage = (changes: Partial<ModelUsage> = {}): ModelUsage => ({
-  runId,
-  executionId: randomUUID(),
-  teamId: service.teamId,
-  ancestorIds: [],
+const executors = {
   creator: { kind: 'user', uid: person?.uid ?? '' },
   executor: { kind: 'service_account', uid: 'agent-1' },
-  environmentId: null,
-  automationUid: null,
-  factoryUid: null,
-  modelId: 'anthropic/claude-opus-5-5',
-  provider: 'anthropic',
-  requestId: randomUUID(),
-  inputTokens: 100,
-  outputTokens: 30,
-  cacheReadTokens: 40,
-  cacheWriteTokens: 7,
-  costUsd: 0.1,
-  breakdown: { input: 0.1, output: 0, cacheRead: 0, cacheWrite: 0 },
-  toolsUsd: 0,
-  isAnswer: true,
-  chargedUsd: 0.1,
-  status: 200,
-  durationMs: 12,
-  ...changes,
-});
+} as const;
+const usage = (changes: Partial<ModelUsage> = {}): ModelUsage =>
+  modelUsage({ runId, teamId: service.teamId, ...executors, ...changes }, 0.1);
 const other = { modelId: 'openai/gpt-6-sol', executor: { kind: 'user', uid: person?.uid ?? '' } } as const;
 await recordUsage(db, usage());
 await recordUsage(db, usage());

@@ -1,5 +1,5 @@
-import { randomUUID } from 'node:crypto';
 import { expect, it } from 'vitest';
+import { modelUsage } from '../../../test/budgets.ts';
 import { openTestService } from '../../../test/service.ts';
 import type { ModelUsage } from './model-usage.ts';
 import { recordUsage } from './record-usage.ts';
@@ -7,32 +7,12 @@ import { usageOfRuns } from './usage-of-run.ts';
 
 const service = await openTestService();
 const database = { db: service.deps.db };
-const creator = { kind: 'user', uid: 'someone' } as const;
 
-const usage = (runId: string, changes: Partial<ModelUsage> = {}): ModelUsage => ({
-  runId,
-  executionId: randomUUID(),
-  teamId: service.teamId,
-  ancestorIds: [],
-  creator,
-  executor: creator,
-  environmentId: null,
-  automationUid: null,
-  factoryUid: null,
-  chargedUsd: changes.costUsd ?? 0.001043,
-  modelId: 'anthropic/claude-opus-5-5',
-  provider: 'anthropic',
-  requestId: randomUUID(),
-  inputTokens: 100,
-  outputTokens: 30,
-  cacheReadTokens: 40,
-  cacheWriteTokens: 7,
-  costUsd: 0.001043,
-  breakdown: { input: 0.0004, output: 0.0006, cacheRead: 0.000008, cacheWrite: 0.000035 },
-  toolsUsd: 0,
-  isAnswer: true,
-  status: 200,
-  durationMs: 12,
+const breakdown = { input: 0.0004, output: 0.0006, cacheRead: 0.000008, cacheWrite: 0.000035 };
+const usage = (runId: string, { costUsd = 0.001043, ...changes }: Partial<ModelUsage> = {}): ModelUsage => ({
+  ...modelUsage({ runId, teamId: service.teamId }, costUsd),
+  chargedUsd: costUsd ?? 0.001043,
+  breakdown,
   ...changes,
 });
 

@@ -1,5 +1,4 @@
-import type { AutomationTrigger } from '@runyard/contract/automations/automations';
-import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
+import type { AutomationConfig, AutomationTrigger } from '@runyard/contract/automations/automations';
 import type { OverlapPolicy } from '@runyard/contract/schedules/schedules';
 import { findTimeZone } from '@runyard/contract/wire/time-zone';
 import {
@@ -26,7 +25,7 @@ export const automationRow = {
   /** Name of the agent that executes the runs. It is one of the factory's agents; null: the foreman. */
   agent: nullable(text()),
   triggers: json<AutomationTrigger[]>(),
-  config: nullable(json<AmbientAgentConfig>()),
+  config: nullable(json<AutomationConfig>()),
   overlap: text<OverlapPolicy>(),
   concurrency_key: nullable(text()),
   creator_kind: text<RunActor['kind']>(),

@@ -13,10 +13,11 @@ type RequestMembers = Pick<AutomationRow, 'name' | 'prompt' | 'config'>;
  * Returns the configuration of the runs of an automation: the configuration of the agent, in which members of the automation's
  * configuration replace the same members of the agent's.
  */
-const configOf = ({ name, config }: RequestMembers, agent: AgentOfRun): AmbientAgentConfig => ({
-  ...configOfFactoryRun({ ...agent, ...(config ? { overrides: config } : {}) }),
-  name: config?.name ?? name,
-});
+function configOf({ name, config }: RequestMembers, agent: AgentOfRun): AmbientAgentConfig {
+  // No request sets these tools. They are read from the revision of the automation that the run executes.
+  const { github_tools: _, ...overrides } = config ?? {};
+  return { ...configOfFactoryRun({ ...agent, overrides }), name: overrides.name ?? name };
+}
 
 /** Returns the request for a run of an automation, without the event that starts the run. */
 export const requestOfAutomation = (automation: RequestMembers, agent: AgentOfRun): RunAgentRequest => ({

@@ -18,7 +18,11 @@ export type AutomationWithRules = AutomationRow & { readonly notify?: readonly N
  * Returns the members that the files define for an automation. The configuration has only members that override members of the agent.
  */
 export function toAutomationMembers(definition: FactoryDefinition, automation: DefinedAutomation): AutomationMembers {
-  const config = toConfig(automation, definition);
+  const { githubTools } = automation;
+  const config = {
+    ...toConfig(automation, definition),
+    ...(githubTools === undefined ? {} : { github_tools: githubTools }),
+  };
   return {
     name: automation.name,
     prompt: automation.prompt,

@@ -4,8 +4,6 @@ import type { Colours } from '../../../terminal/colours.ts';
 import { harmlessLine } from '../../../terminal/harmless.ts';
 import { inputHint } from './input-hint.ts';
 import { type Lines, margin } from './lines.ts';
-import { deniedText, refusedHosts } from './network.ts';
-import { pushText } from './push.ts';
 import type { FinishedStep } from './setup-steps.ts';
 
 /** Returns the text that shows an event of the timeline. Returns an empty text for an event that is not shown. */
@@ -102,4 +100,31 @@ function stepOf({ event_type: type, payload = {} }: TimelineEvent): FinishedStep
     ...(typeof output_tail === 'string' ? { output_tail } : {}),
     ...(typeof error === 'string' ? { error } : {}),
   };
+}
+
+type Payload = Readonly<Record<string, unknown>>;
+
+/** Returns the text of an event `git_push`: the repository, and the result for each branch. */
+function pushText({ repository, branches }: Payload): string {
+  const texts = (Array.isArray(branches) ? branches : []).map((each: unknown) => {
+    const { branch, result, reason } = Object(each) as Record<string, unknown>;
+    return `${branch} ${result}${reason === undefined ? '' : ` (${reason})`}`;
+  });
+  return harmlessLine(`${repository}: ${texts.join(', ')}`, 300);
+}
+
+/** Returns the hosts that the environment allows and the worker does not. `network` is the member of an event `worker_container_ready`. */
+function refusedHosts(network: unknown): string {
+  const hosts = typeof network === 'object' && network !== null ? Reflect.get(network, 'refused_hosts') : undefined;
+  return Array.isArray(hosts) ? harmlessLine(hosts.join(', '), 300) : '';
+}
+
+/**
+ * Returns the text of an event `connection_denied`. The event describes one denied connection or, at the end of the execution, how often a
+ * connection was denied in total.
+ */
+function deniedText({ host, port, message, total }: Payload): string {
+  if (typeof total === 'number') return `${total} times in total`;
+  const place = typeof port === 'number' && port > 0 ? `${host}:${port}` : `${host}`;
+  return harmlessLine(`${place === '' ? '' : `${place}: `}${message}`, 300);
 }

@@ -78,7 +78,7 @@ export async function answerOnGithub(
   const { tool } = request;
   const most = (await readGithubTools(db, session.runId))[tool];
   if (most === undefined)
-    return refused(`The environment of this run does not allow ${tool}: github_tools does not name it.`);
+    return refused(`This run may not use ${tool}: github_tools of its automation or environment does not name it.`);
   // The token of the App belongs to the team, like its other credentials of code hosts.
   const { without } = await readCodeHostUser(db, session);
   if (without?.team !== undefined) return refused(`This run may not write on GitHub: ${without.team}`);
@@ -86,8 +86,7 @@ export async function answerOnGithub(
   const answered = await whileLeased(db, lease, async () => {
     const key = keyOf(session, request);
     const { used, tried } = await countAnswers(db, { runId: session.runId, tool, key });
-    if (used >= most)
-      return conflict(`The run has used ${tool} ${used} times, the limit of github_tools in its environment.`);
+    if (used >= most) return conflict(`The run has used ${tool} ${used} times, the limit of github_tools.`);
     if (tried >= maxTried)
       return conflict(`The run has tried to write on GitHub ${tried} times, the limit of a run. Do not try again.`);
     const target = await targetOf(deps, session, request.input.pull_request);

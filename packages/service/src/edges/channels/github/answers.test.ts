@@ -1,4 +1,6 @@
 /** Tests what a run can write on GitHub with its tools, and what it cannot. */
+
+import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { GithubTools } from '@runyard/contract/environments/github-tools';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { expect, test, vi } from 'vitest';
@@ -207,13 +209,13 @@ test('a run of a stranger, of an environment without tools, a child, and a run o
   const stranger = github.account('stranger');
   const pull = github.issue(site, stranger, { head, association: 'NONE' });
   const outside = await started(pull, stranger, { association: 'NONE' });
-  await refuses(() => outside.use('comment', { body: 'x' }), 403, 'does not allow comment');
+  await refuses(() => outside.use('comment', { body: 'x' }), 403, 'may not use comment');
   const again = await service.request<{ run_id: string }>('POST', `/agent/runs/${outside.runId}/rerun`, { body: {} });
   const rerun = await service.claimRun(again.body.run_id);
-  await refuses(() => use(rerun.runToken, 'comment', { body: 'x' }), 403, 'does not allow comment');
+  await refuses(() => use(rerun.runToken, 'comment', { body: 'x' }), 403, 'may not use comment');
   const without = await service.newRun({ config: { environment_id: await newEnvironment() } });
   const { runToken } = await service.claimRun(without);
-  await refuses(() => use(runToken, 'comment', { body: 'x' }), 403, 'does not allow comment');
+  await refuses(() => use(runToken, 'comment', { body: 'x' }), 403, 'may not use comment');
   const environment_id = await newEnvironment(all);
   const api = await service.claimRun(await service.newRun({ config: { environment_id } }));
   await refuses(() => use(api.runToken, 'comment', { body: 'x' }), 403, 'No issue or pull request started this run');
@@ -229,6 +231,77 @@ test('a run of a stranger, of an environment without tools, a child, and a run o
     'No issue or pull request started this run',
   );
   expect((await use(service.key, 'comment', { body: 'x' })).status).toBe(401);
+});
+
+test('the tools of an automation replace those of its environment, as they were when the run started', async () => {
+  const repository = github.repository(acme, 'tools');
+  const issue = () => github.issue(repository, ann.account);
+  const filter = { repos: ['acme/tools'] };
+  const of = async (event: string, config: object) =>
+    await automations.create([{ provider: 'github', event, filter }], { config });
+  const more = await of('issue_created', { github_tools: { comment: 1 } });
+  const none = await of('issue_labeled', { environment_id: await newEnvironment(all), github_tools: {} });
+  const runOf = async (uid: string) => {
+    const [row] = await db.query<{ run_id: string }>(
+      'SELECT run_id FROM starts WHERE automation_uid = $1 ORDER BY id DESC LIMIT 1',
+      [uid],
+    );
+    return row?.run_id ?? '';
+  };
+  const begin = async (runId: string) => {
+    const { runToken } = await service.claimRun(runId);
+    const task = await service.request<AgentTask>('POST', '/harness-support/resolve-prompt', {
+      key: runToken,
+      body: {},
+    });
+    return { runToken, tools: task.body.github_tools, config: task.body.agent_config };
+  };
+  const about = (each: FakeIssue) => ({
+    issue: { id: each.number, number: each.number, user: ann.account, body: '', title: 'x', labels: [] },
+    repository: { id: repository.id, full_name: 'acme/tools' },
+    sender: { ...ann.account, type: 'User' },
+    installation: { id: test1.installed.id },
+  });
+  await github.send('issues', { action: 'opened', ...about(issue()) });
+  const runId = await runOf(more.uid);
+  await automations.change(more.uid, { config: { github_tools: { review: 1 } } });
+  const first = await begin(runId);
+  expect(first.tools).toEqual({ comment: 1 });
+  expect(first.config).not.toHaveProperty('github_tools');
+  expect((await use(first.runToken, 'comment', { body: 'One' })).status).toBe(200);
+  await refuses(() => use(first.runToken, 'comment', { body: 'Two' }), 409, 'has used comment 1 times');
+  await refuses(() => use(first.runToken, 'review', { body: 'x' }), 403, 'may not use review');
+  const again = await service.request<RunItem>('POST', `/agent/runs/${runId}/rerun`, {
+    body: { config: { github_tools: all } },
+  });
+  expect(again.status, again.text).toBe(200);
+  expect((await begin(again.body.run_id)).tools).toEqual({ comment: 1 });
+  await github.send('issues', { action: 'labeled', label: { name: 'x' }, ...about(issue()) });
+  const second = await begin(await runOf(none.uid));
+  expect(second.tools).toEqual({});
+  await refuses(() => use(second.runToken, 'comment', { body: 'x' }), 403, 'may not use comment');
+  const stranger = github.account('stranger-of-tools');
+  const outside = {
+    provider: 'github',
+    event: 'issue_mentioned',
+    filter: { ...filter, mentioned: [github.app.slug], associations: ['NONE'] },
+  };
+  await automations.create([outside], { config: { github_tools: all } });
+  const theirs = github.issue(repository, stranger, { association: 'NONE' });
+  const third = await started(theirs, stranger, { association: 'NONE' });
+  await refuses(() => third.use('comment', { body: 'x' }), 403, 'may not use comment');
+  // Without the revision, nobody knows what it allowed.
+  await db.query(`DELETE FROM content_revisions WHERE kind = 'automation' AND uid = $1`, [more.uid]);
+  await refuses(() => use(first.runToken, 'comment', { body: 'One' }), 403, 'may not use comment');
+  const wrong = await service.request('POST', automations.base, {
+    body: {
+      name: 'Wrong',
+      prompt: 'x',
+      triggers: [{ provider: 'github', event: 'issue_created' }],
+      config: { github_tools: { comment: 51, merge: 1 } },
+    },
+  });
+  expect([wrong.status, wrong.text]).toEqual([400, expect.stringContaining('config.github_tools')]);
 });
 
 test('a rerun by a member answers in the same place', async () => {

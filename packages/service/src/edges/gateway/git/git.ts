@@ -55,6 +55,13 @@ const tell = (reply: FastifyReply, status: number, message: string): FastifyRepl
 
 const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'cache-control', 'expires', 'pragma'];
 
+/** The parts of a git gateway that its requests share. */
+interface OpenGitGateway {
+  readonly deps: GitGatewayDeps;
+  readonly codeHost: ReturnType<typeof openCodeHost>;
+  readonly inFlight: ReturnType<typeof trackInFlight>;
+}
+
 /**
  * Registers the git gateway: `/api/v1/gateway/git/{owner}/{repo}.git/…`, smart HTTP and Git LFS in both directions, for the repositories
  * of the run's environment. The run token is the bearer key or the password. The credential of the code host never leaves the service.
@@ -62,6 +69,7 @@ const answerHeaders = ['content-type', 'content-length', 'content-encoding', 'ca
 export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayDeps): Promise<void> {
   const codeHost = openCodeHost();
   const inFlight = trackInFlight();
+  const gateway: OpenGitGateway = { deps, codeHost, inFlight };
   const places = makePlaces(deps.maxInFlight ?? maxGitRequestsAtOnce);
   app.addHook('preClose', async () => {
     await inFlight.drain(deps.drainMs ?? 5_000);
@@ -106,7 +114,8 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     for (const [name, value] of Object.entries(reply.getHeaders())) ownHeaders[name] = String(value);
     reply.hijack();
     const admitted = { request, reply, holder, ownHeaders, chosen };
-    const relayed = 'service' in wanted ? relay({ ...admitted, wanted }) : relayLfs({ ...admitted, wanted });
+    const relayed =
+      'service' in wanted ? relay(gateway, { ...admitted, wanted }) : relayLfs(gateway, { ...admitted, wanted });
     const work = relayed.catch((error: unknown) => {
       deps.log.error({ err: error, run_id: holder.runId }, 'the git gateway failed');
       reply.raw.destroy();
@@ -114,77 +123,84 @@ export async function registerGitGateway(app: FastifyInstance, deps: GitGatewayD
     inFlight.track(work);
     return reply;
   }
+}
 
-  async function relayLfs(admitted: Admitted & { readonly wanted: LfsRequest }): Promise<void> {
-    const { reply, wanted, holder: session, chosen } = admitted;
-    const credential = chosen.kind === 'credential' ? chosen.credential : undefined;
-    const host = { base: codeHostUrl(deps.codeHostUrl, wanted.repository), credential };
-    const limit = deps.maxPushBytes ?? maxPushBytes;
-    const signal = AbortSignal.any([closedSignal(reply.raw), inFlight.signal]);
-    const { status, why } = await answerLfs({ ...deps, limit }, { ...admitted, session, host, signal });
-    const repository = `${wanted.repository.owner}/${wanted.repository.repo}`;
-    deps.log.info({ run_id: session.runId, repository, step: wanted.kind, status, why }, 'Git LFS request');
-  }
+/** Answers a request of Git LFS. */
+async function relayLfs(
+  { deps, inFlight }: OpenGitGateway,
+  admitted: Admitted & { readonly wanted: LfsRequest },
+): Promise<void> {
+  const { reply, wanted, holder: session, chosen } = admitted;
+  const credential = chosen.kind === 'credential' ? chosen.credential : undefined;
+  const host = { base: codeHostUrl(deps.codeHostUrl, wanted.repository), credential };
+  const limit = deps.maxPushBytes ?? maxPushBytes;
+  const signal = AbortSignal.any([closedSignal(reply.raw), inFlight.signal]);
+  const { status, why } = await answerLfs({ ...deps, limit }, { ...admitted, session, host, signal });
+  const repository = `${wanted.repository.owner}/${wanted.repository.repo}`;
+  deps.log.info({ run_id: session.runId, repository, step: wanted.kind, status, why }, 'Git LFS request');
+}
 
-  async function relay(admitted: Admitted & { readonly wanted: GitRequest }): Promise<void> {
-    const { reply, wanted, holder, chosen } = admitted;
-    const credential = chosen.kind === 'credential' ? chosen.credential : undefined;
-    const fields = {
-      run_id: holder.runId,
-      repository: `${wanted.repository.owner}/${wanted.repository.repo}`,
-      service: wanted.service,
-      step: wanted.step,
-    };
-    const signal = AbortSignal.any([closedSignal(reply.raw), inFlight.signal]);
-    const base = codeHostUrl(deps.codeHostUrl, wanted.repository);
-    const { raw } = admitted.request;
-    const limit = deps.maxPushBytes ?? maxPushBytes;
-    const refuse = ({ status, contentType, body, why, isWaiting }: AnsweredPush): void => {
-      if (reply.raw.destroyed) return;
-      deps.log.info({ ...fields, status, why }, 'push refused');
-      const waiting = isWaiting ? { [waitingHeader]: 'waiting' } : {};
-      const headers = { ...admitted.ownHeaders, ...waiting, 'content-type': contentType, connection: 'close' };
-      reply.raw.writeHead(status, headers).end(body);
-    };
-    const asked = { session: holder, repository: wanted.repository, base, chosen, request: raw, limit, signal };
-    const isPush = wanted.service === 'git-receive-pack' && wanted.step === 'rpc';
-    const push = isPush ? await admitPush(deps, asked) : undefined;
-    if (push?.kind === 'answer') return refuse(push);
-    const answer = await codeHost.send({
-      base,
-      wanted,
-      headers: push?.headers ?? raw.headers,
-      body: push?.body ?? raw,
-      limit,
-      signal,
-      ...(credential && { credential }),
-    });
-    const stopped = answer.kind === 'failed' ? await push?.stopped(answer.status === 413) : undefined;
-    if (stopped !== undefined) return refuse(stopped);
-    if (answer.kind === 'answer' && answer.response.statusCode === 401 && chosen.kind === 'credential')
-      chosen.refused();
-    const fault = faultOf(answer, wanted, chosen);
-    if (answer.kind === 'failed' || fault !== undefined) {
-      if (answer.kind === 'answer') answer.response.destroy();
-      await push?.failed(fault?.status === 403 || fault?.status === 404 ? fault.message : undefined);
-      if (reply.raw.destroyed || fault === undefined) return;
-      deps.log.warn({ ...fields, status: fault.status, fault: fault.message }, 'git request failed');
-      // Close the connection, because the unread rest of the push would block it for the next request.
-      const headers = { ...admitted.ownHeaders, 'content-type': 'text/plain; charset=utf-8', connection: 'close' };
-      reply.raw.writeHead(fault.status, headers).end(`${fault.message}\n`);
-      return;
-    }
-    const { response } = answer;
-    const headers = { ...admitted.ownHeaders };
-    for (const name of answerHeaders) {
-      const value = response.headers[name];
-      if (typeof value === 'string') headers[name] = value;
-    }
-    reply.raw.writeHead(response.statusCode ?? 502, headers);
-    const body = push?.watch(response) ?? response;
-    const how = await passOn(response, body, reply.raw, { silenceMs: codeHost.silenceMs, hangUpMs: 0 }, () => {});
-    deps.log.info({ ...fields, how }, 'git request');
+/** Sends a request of git to the code host, and its answer to the client. */
+async function relay(
+  { deps, codeHost, inFlight }: OpenGitGateway,
+  admitted: Admitted & { readonly wanted: GitRequest },
+): Promise<void> {
+  const { reply, wanted, holder, chosen } = admitted;
+  const credential = chosen.kind === 'credential' ? chosen.credential : undefined;
+  const fields = {
+    run_id: holder.runId,
+    repository: `${wanted.repository.owner}/${wanted.repository.repo}`,
+    service: wanted.service,
+    step: wanted.step,
+  };
+  const signal = AbortSignal.any([closedSignal(reply.raw), inFlight.signal]);
+  const base = codeHostUrl(deps.codeHostUrl, wanted.repository);
+  const { raw } = admitted.request;
+  const limit = deps.maxPushBytes ?? maxPushBytes;
+  const refuse = ({ status, contentType, body, why, isWaiting }: AnsweredPush): void => {
+    if (reply.raw.destroyed) return;
+    deps.log.info({ ...fields, status, why }, 'push refused');
+    const waiting = isWaiting ? { [waitingHeader]: 'waiting' } : {};
+    const headers = { ...admitted.ownHeaders, ...waiting, 'content-type': contentType, connection: 'close' };
+    reply.raw.writeHead(status, headers).end(body);
+  };
+  const asked = { session: holder, repository: wanted.repository, base, chosen, request: raw, limit, signal };
+  const isPush = wanted.service === 'git-receive-pack' && wanted.step === 'rpc';
+  const push = isPush ? await admitPush(deps, asked) : undefined;
+  if (push?.kind === 'answer') return refuse(push);
+  const answer = await codeHost.send({
+    base,
+    wanted,
+    headers: push?.headers ?? raw.headers,
+    body: push?.body ?? raw,
+    limit,
+    signal,
+    ...(credential && { credential }),
+  });
+  const stopped = answer.kind === 'failed' ? await push?.stopped(answer.status === 413) : undefined;
+  if (stopped !== undefined) return refuse(stopped);
+  if (answer.kind === 'answer' && answer.response.statusCode === 401 && chosen.kind === 'credential') chosen.refused();
+  const fault = faultOf(answer, wanted, chosen);
+  if (answer.kind === 'failed' || fault !== undefined) {
+    if (answer.kind === 'answer') answer.response.destroy();
+    await push?.failed(fault?.status === 403 || fault?.status === 404 ? fault.message : undefined);
+    if (reply.raw.destroyed || fault === undefined) return;
+    deps.log.warn({ ...fields, status: fault.status, fault: fault.message }, 'git request failed');
+    // Close the connection, because the unread rest of the push would block it for the next request.
+    const headers = { ...admitted.ownHeaders, 'content-type': 'text/plain; charset=utf-8', connection: 'close' };
+    reply.raw.writeHead(fault.status, headers).end(`${fault.message}\n`);
+    return;
   }
+  const { response } = answer;
+  const headers = { ...admitted.ownHeaders };
+  for (const name of answerHeaders) {
+    const value = response.headers[name];
+    if (typeof value === 'string') headers[name] = value;
+  }
+  reply.raw.writeHead(response.statusCode ?? 502, headers);
+  const body = push?.watch(response) ?? response;
+  const how = await passOn(response, body, reply.raw, { silenceMs: codeHost.silenceMs, hangUpMs: 0 }, () => {});
+  deps.log.info({ ...fields, how }, 'git request');
 }
 
 /** Returns the status and the sentence for the agent if the code host's answer must not be forwarded; undefined: forward the answer. */

@@ -68,12 +68,8 @@ const unread = {
 const errorBody = (message: string): string =>
   JSON.stringify({ jsonrpc: '2.0', id: null, error: { code: -32_000, message } });
 
-/**
- * Registers the MCP gateway. `/api/v1/gateway/mcp/{name}` forwards requests of Streamable HTTP to an MCP server of the run that the token
- * belongs to; `name` is the server's name in the run's configuration. The service adds the configured headers of the server. In the
- * server's answers, it masks the secrets of these headers, so that the secrets never reach the sandbox.
- */
-export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayDeps): Promise<void> {
+/** Creates the parts of an MCP gateway that its requests share. */
+function openGateway(deps: McpGatewayDeps) {
   const limits = { ...defaultLimits, ...deps.limits };
   const upstream = {
     rules: makeAddressRules(deps.allowedNetworks),
@@ -82,7 +78,19 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
     answerMs: limits.silenceMs,
     connectMs: limits.connectMs,
   };
-  const inFlight = trackInFlight();
+  return { deps, limits, upstream, inFlight: trackInFlight() };
+}
+
+type OpenMcpGateway = ReturnType<typeof openGateway>;
+
+/**
+ * Registers the MCP gateway. `/api/v1/gateway/mcp/{name}` forwards requests of Streamable HTTP to an MCP server of the run that the token
+ * belongs to; `name` is the server's name in the run's configuration. The service adds the configured headers of the server. In the
+ * server's answers, it masks the secrets of these headers, so that the secrets never reach the sandbox.
+ */
+export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayDeps): Promise<void> {
+  const gateway = openGateway(deps);
+  const { limits, inFlight } = gateway;
   const places = makePlaces(limits.maxInFlight);
   app.addHook('preClose', () => inFlight.drain(deps.drainMs ?? 5_000));
   await app.register(async (scope) => {
@@ -138,58 +146,62 @@ export async function registerMcpGateway(app: FastifyInstance, deps: McpGatewayD
     for (const [header, value] of Object.entries(reply.getHeaders())) ownHeaders[header] = String(value);
     reply.hijack();
     const fields = { run_id: holder.runId, mcp_server: name, method: request.method };
-    const work = relay({ request, reply, server, body, ownHeaders, fields }).catch((error: unknown) => {
+    const work = relay(gateway, { request, reply, server, body, ownHeaders, fields }).catch((error: unknown) => {
       deps.log.error({ ...fields, err: error }, 'the MCP gateway failed');
       reply.raw.destroy();
     });
     inFlight.track(work);
     return reply;
   }
+}
 
-  async function relay(sent: {
-    readonly request: FastifyRequest;
-    readonly reply: FastifyReply;
-    readonly server: Extract<RunMcpServer, { kind: 'url' }>;
-    readonly body: Buffer | undefined;
-    readonly ownHeaders: Readonly<Record<string, string>>;
-    readonly fields: object;
-  }): Promise<void> {
-    const { request, server, body, ownHeaders, fields } = sent;
-    const client = sent.reply.raw;
-    const disconnect = closedSignal(client);
-    if (disconnect.aborted) return;
-    const { url } = server;
-    const { method } = request;
-    const headers = headersToServer(request.headers, server.headers);
-    const signal = AbortSignal.any([disconnect, inFlight.signal, AbortSignal.timeout(limits.answerMs)]);
-    const answer = await sendToMcpServer({ url, method, headers, ...(body ? { body } : {}) }, upstream, signal);
-    const fault =
-      faultOf(answer) ??
-      (answer.kind === 'answer'
-        ? await explainNoMcp(answer.response, { url, method, headers, upstream, signal })
-        : undefined);
-    if (answer.kind === 'failed' || fault !== undefined) {
-      if (answer.kind === 'answer') answer.response.destroy();
-      if (client.destroyed) return;
-      deps.log.warn({ ...fields, fault }, 'MCP request failed');
-      client
-        .writeHead(502, { ...ownHeaders, 'content-type': 'application/json' })
-        .end(errorBody(`the MCP server cannot be used: ${fault}`));
-      return;
-    }
-    const { response } = answer;
-    // A server may repeat the headers of a request in the answer, and these headers must not reach the sandbox.
-    const mask = createByteMask([...secretsOf(server.headers), ...server.secrets]);
-    client.writeHead(response.statusCode ?? 502, { ...ownHeaders, ...headersToSandbox(response.headers, mask) });
-    client.flushHeaders();
-    let size = 0;
-    const masked = Readable.from(mask.stream(response), { objectMode: false });
-    const how = await passOn(response, masked, client, { silenceMs: limits.silenceMs, hangUpMs: 0 }, (bytes) => {
-      size += bytes.byteLength;
-      if (size > limits.maxAnswerBytes) response.destroy();
-    });
-    deps.log.info({ ...fields, status: response.statusCode, bytes: size, how }, 'MCP request');
+/** A request that the gateway forwards to an MCP server. */
+interface ForwardedRequest {
+  readonly request: FastifyRequest;
+  readonly reply: FastifyReply;
+  readonly server: Extract<RunMcpServer, { kind: 'url' }>;
+  readonly body: Buffer | undefined;
+  readonly ownHeaders: Readonly<Record<string, string>>;
+  readonly fields: object;
+}
+
+/** Sends the request to the MCP server, and its answer without the secrets of the headers to the client. */
+async function relay({ deps, limits, upstream, inFlight }: OpenMcpGateway, sent: ForwardedRequest): Promise<void> {
+  const { request, server, body, ownHeaders, fields } = sent;
+  const client = sent.reply.raw;
+  const disconnect = closedSignal(client);
+  if (disconnect.aborted) return;
+  const { url } = server;
+  const { method } = request;
+  const headers = headersToServer(request.headers, server.headers);
+  const signal = AbortSignal.any([disconnect, inFlight.signal, AbortSignal.timeout(limits.answerMs)]);
+  const answer = await sendToMcpServer({ url, method, headers, ...(body ? { body } : {}) }, upstream, signal);
+  const fault =
+    faultOf(answer) ??
+    (answer.kind === 'answer'
+      ? await explainNoMcp(answer.response, { url, method, headers, upstream, signal })
+      : undefined);
+  if (answer.kind === 'failed' || fault !== undefined) {
+    if (answer.kind === 'answer') answer.response.destroy();
+    if (client.destroyed) return;
+    deps.log.warn({ ...fields, fault }, 'MCP request failed');
+    client
+      .writeHead(502, { ...ownHeaders, 'content-type': 'application/json' })
+      .end(errorBody(`the MCP server cannot be used: ${fault}`));
+    return;
   }
+  const { response } = answer;
+  // A server may repeat the headers of a request in the answer, and these headers must not reach the sandbox.
+  const mask = createByteMask([...secretsOf(server.headers), ...server.secrets]);
+  client.writeHead(response.statusCode ?? 502, { ...ownHeaders, ...headersToSandbox(response.headers, mask) });
+  client.flushHeaders();
+  let size = 0;
+  const masked = Readable.from(mask.stream(response), { objectMode: false });
+  const how = await passOn(response, masked, client, { silenceMs: limits.silenceMs, hangUpMs: 0 }, (bytes) => {
+    size += bytes.byteLength;
+    if (size > limits.maxAnswerBytes) response.destroy();
+  });
+  deps.log.info({ ...fields, status: response.statusCode, bytes: size, how }, 'MCP request');
 }
 
 /** Returns why an answer is not forwarded. A 401 would make clients ask for a credential, which only the service has. */

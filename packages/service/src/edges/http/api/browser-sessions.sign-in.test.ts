@@ -1,7 +1,5 @@
-import { Session } from '@runyard/contract/team/browser-sessions';
-import { ListKeysResponse } from '@runyard/contract/team/keys';
 import { describe, expect, test } from 'vitest';
-import { newBrowserSession, newSignInCode, pageHeaders, signIn } from '../../../../test/browser-session.ts';
+import { newBrowserSession, newSignInCode, pageHeaders, signIn, testPages } from '../../../../test/browser-session.ts';
 import { invite, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { csrfTokenOf } from '../server/session-cookie.ts';
@@ -9,13 +7,7 @@ import { csrfTokenOf } from '../server/session-cookie.ts';
 const service = await openTestService();
 const { db } = service.deps;
 
-const listKeys = async (key = service.key) => ListKeysResponse.parse(await service.ok('GET', '/keys', { key })).keys;
-const uidOf = async (raw: string) => (await listKeys()).find(({ last_four }) => last_four === raw.slice(-4))?.uid;
-const send = async (headers: Record<string, string>, method: string, path: string, body?: unknown) =>
-  await service.request(method, path, { key: null, headers, ...(body === undefined ? {} : { body }) });
-const rawKeyOf = (cookie: string) => cookie.replace(/^[^=]*=/, '');
-const sessionOf = async (headers: Record<string, string>) =>
-  Session.parse((await send(headers, 'GET', '/session')).body);
+const { rawKeyOf, sessionOf, uidOf } = testPages(service);
 
 describe('the code of a sign-in link', () => {
   test('signs in one browser, even if many use it at once', async () => {

@@ -1,5 +1,4 @@
 import { Session } from '@runyard/contract/team/browser-sessions';
-import { ListKeysResponse } from '@runyard/contract/team/keys';
 import { describe, expect, test } from 'vitest';
 import {
   newBrowserSession,
@@ -7,6 +6,7 @@ import {
   type PageHeaders,
   pageHeaders,
   signIn,
+  testPages,
 } from '../../../../test/browser-session.ts';
 import { invite, newPerson, newTeam, teamUidOf } from '../../../../test/people.ts';
 import { openTestService } from '../../../../test/service.ts';
@@ -15,13 +15,7 @@ import { authenticateWorker } from '../server/authorize.ts';
 const service = await openTestService();
 const { db } = service.deps;
 
-const listKeys = async (key = service.key) => ListKeysResponse.parse(await service.ok('GET', '/keys', { key })).keys;
-const uidOf = async (raw: string) => (await listKeys()).find(({ last_four }) => last_four === raw.slice(-4))?.uid;
-const send = async (headers: Record<string, string>, method: string, path: string, body?: unknown) =>
-  await service.request(method, path, { key: null, headers, ...(body === undefined ? {} : { body }) });
-const rawKeyOf = (cookie: string) => cookie.replace(/^[^=]*=/, '');
-const sessionOf = async (headers: Record<string, string>) =>
-  Session.parse((await send(headers, 'GET', '/session')).body);
+const { listKeys, rawKeyOf, send, sessionOf, uidOf } = testPages(service);
 
 describe('a browser session', () => {
   test('acts as its person: it starts, answers and deletes runs, but cannot read data of another team', async () => {

@@ -192,6 +192,26 @@ describe('an apply', () => {
     expect(await automations()).toHaveLength(1);
   });
 
+  test('sets the tools for GitHub of an automation, also none, and refuses unknown ones', async () => {
+    await apply(baseFiles);
+    const uid = await webhookUid();
+    const withTools = (tools: string) => ({
+      ...baseFiles,
+      'automations/look/automation.md': automationFile(uid).replace('agent:', `${tools}agent:`),
+    });
+    const tools = async () => (await automations())[0]?.config?.github_tools;
+    await apply(withTools('githubTools:\n  comment: 2\n  add_labels: 1\n'));
+    expect(await tools()).toEqual({ comment: 2, add_labels: 1 });
+    expect((await stored()).drift).toEqual([]);
+    await apply(withTools('githubTools: {}\n'));
+    expect(await tools()).toEqual({});
+    await apply(withTools(''));
+    expect(await tools()).toBeUndefined();
+    expect(await faultsOf(withTools('githubTools:\n  merge: 1\n'))).toEqual([
+      expect.stringContaining('automations/look/automation.md:3: githubTools.merge'),
+    ]);
+  });
+
   test('gives automations their schedules, keeps unchanged ones, and enables paused ones again', async () => {
     const file = (timezone: string) =>
       `---\ntriggers:\n  - provider: schedule\n    event: cron_fired\n    schedule:\n      name: nightly\n      cron: 0 3 * * *\n      timezone: ${timezone}\n---\n\nTidy up.\n`;

@@ -3601,12 +3601,15 @@ SELECT i.uid, i.app_uid, i.team_id, i.installation_id::text AS installation_id, 
 -- read_github_tools_of_run
     SELECT (
   SELECT CASE WHEN q.rights->'team_credentials' = 'false' THEN jsonb_set(c.content - '{network,provider_tools,github_tools}'::text[], '{protected_branches}', coalesce(nullif(c.content->'protected_branches', 'null'), '[]') || '["HEAD"]') ELSE c.content END FROM content_revisions c
-  WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'github_tools' AS tools
-    FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
+  WHERE c.kind = 'environment' AND c.uid = env.uid AND c.revision = coalesce(r.environment_revision, 1))->'github_tools' AS of_environment, c.content->'config'->'github_tools' AS of_automation,
+      n.content IS NOT NULL AND c.uid IS NULL AS is_unknown, coalesce(q.rights->'team_credentials' = 'false', false) AS lacks_rights
+    FROM runs r JOIN run_requests q ON q.run_id = r.id LEFT JOIN environments env ON env.uid = r.environment_id AND (env.team_id = r.team_id
   OR (r.executor_kind = 'user' AND EXISTS (SELECT FROM users u WHERE u.uid = r.executor_uid
     AND u.id IN (
   SELECT g.user_id FROM environment_guests g WHERE g.environment_uid = env.uid
   UNION ALL SELECT v.user_id FROM environment_visitors v WHERE v.environment_uid = env.uid))))
+      CROSS JOIN LATERAL (SELECT jsonb_path_query_first(q.contents, '$[*] ? (@.kind == "automation")') AS content) n
+      LEFT JOIN content_revisions c ON c.kind = 'automation' AND c.uid = n.content->>'uid' AND c.revision = (n.content->>'revision')::integer
     WHERE r.id = $1;
 
 -- read_gone_workers

@@ -1,7 +1,7 @@
 /** Tests the assignment of several executions in one statement. */
 import { beforeEach, expect, test } from 'vitest';
 import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
-import { insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { copyQueuedRun, insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { assign, type FreeSlots } from './assign.ts';
 
 let t: TestExecutions;
@@ -58,18 +58,7 @@ test('one statement fills free slots in turns of the teams, up to the limit of e
 
 test('a team with a long queue does not delay the single run of another team', async () => {
   const [first] = await newRuns(1);
-  await change(
-    `WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id, gen_random_uuid() AS execution FROM generate_series(1, 5000)), runs AS (
-       INSERT INTO runs (id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
-         conversation_id, current_execution_id)
-       SELECT made.id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
-         gen_random_uuid(), made.execution FROM runs r, made WHERE r.id = $1
-     ), requests AS (
-       INSERT INTO run_requests (run_id, prompt) SELECT id, 'Do it.' FROM made)
-     INSERT INTO executions (id, run_id, team_id, number, phase, pool)
-     SELECT made.execution, made.id, e.team_id, e.number, e.phase, e.pool FROM executions e, made WHERE e.run_id = $1`,
-    first,
-  );
+  await copyQueuedRun(t.database, first ?? '', 5000);
   const other = await insertTeam(t.database);
   await change('UPDATE teams SET served_at = now() WHERE id = $1', other);
   const [single] = await newRuns(1, other);

@@ -2,7 +2,7 @@ import { randomUUIDv7 } from 'node:crypto';
 import { beforeEach, expect, test } from 'vitest';
 import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { assignNext, type OneSlot } from '../../../../test/assign-next.ts';
-import { insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
+import { copyQueuedRun, insertTeam, openTestExecutions, type TestExecutions } from '../../../../test/executions.ts';
 import { insertWorkerKey, insertWorkerPool } from '../../../../test/key.ts';
 import type { Statement } from '../../../platform/store/database/statement.ts';
 import { interruptRun } from '../cancel/cancel.ts';
@@ -260,18 +260,7 @@ test.each([
   async (_name, prepare, count) => {
     const { db } = fixture.deps;
     const first = await fixture.newRun();
-    await change(
-      `WITH made AS MATERIALIZED (SELECT gen_random_uuid() AS id, gen_random_uuid() AS execution FROM generate_series(1, 2000)), runs AS (
-       INSERT INTO runs (id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
-         conversation_id, current_execution_id)
-       SELECT made.id, team_id, state, title, model_id, harness, source, creator_kind, creator_uid, executor_kind, executor_uid,
-         gen_random_uuid(), made.execution FROM runs r, made WHERE r.id = $1
-     ), requests AS (
-       INSERT INTO run_requests (run_id, prompt) SELECT id, 'Do it.' FROM made)
-     INSERT INTO executions (id, run_id, team_id, number, phase, pool)
-     SELECT made.execution, made.id, e.team_id, e.number, e.phase, e.pool FROM executions e, made WHERE e.run_id = $1`,
-      first,
-    );
+    await copyQueuedRun(fixture.database, first, 2000);
     await change('UPDATE teams SET max_concurrent_executions = 50');
     await change(prepare);
     let plan: PlanNode | undefined;

@@ -14,6 +14,7 @@ import { readAllowedForRun } from '../../executions/held-actions/held-actions.ts
 import type { RunSession } from '../../executions/run-tokens/sessions.ts';
 import { agentAttachment } from '../../files/attachments/read.ts';
 import { type JoinedFollowup, readTakenFiles } from '../../runs/follow-ups/take-followups.ts';
+import { readGithubTools } from '../../runs/github-tools.ts';
 import { childRunsOf } from '../../runs/tree/permission.ts';
 import type { TaskAccess } from './access-of-task.ts';
 import type { TaskFiles } from './files-of-task.ts';
@@ -77,6 +78,7 @@ export async function composeTask(deps: ComposeDeps, session: RunSession, parts:
     ...(childRuns ? { child_runs: childRuns } : {}),
     ...(row.parent_id ? { parent_run: { run_id: row.parent_id, title: row.parent_title ?? '' } } : {}),
     ...freshCheckMember(row),
+    github_tools: await readGithubTools(db, session.runId),
     repositories: (row.environment_config?.github_repos ?? []).map((repository) => ({
       ...repository,
       url: deps.codeHosts.urlOf(repository).href,

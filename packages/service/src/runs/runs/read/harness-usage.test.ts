@@ -1,37 +1,13 @@
-import { randomUUID } from 'node:crypto';
 import { HarnessUsage } from '@runyard/contract/runs/harness-usage';
 import { expect, test } from 'vitest';
+import { modelUsage } from '../../../../test/budgets.ts';
 import { openTestService } from '../../../../test/service.ts';
 import { recordUsage } from '../../../team/usage/record-usage.ts';
 
 const service = await openTestService();
-const creator = { kind: 'user', uid: 'someone' } as const;
 
 const spend = async (run: { runId: string; executionId: string }, modelId: string) =>
-  await recordUsage(service.deps.db, {
-    ...run,
-    teamId: service.teamId,
-    ancestorIds: [],
-    creator,
-    executor: creator,
-    environmentId: null,
-    automationUid: null,
-    factoryUid: null,
-    chargedUsd: 0,
-    modelId,
-    provider: 'anthropic',
-    requestId: randomUUID(),
-    inputTokens: 100,
-    outputTokens: 30,
-    cacheReadTokens: 40,
-    cacheWriteTokens: 7,
-    costUsd: null,
-    breakdown: null,
-    toolsUsd: 0,
-    isAnswer: true,
-    status: 200,
-    durationMs: 12,
-  });
+  await recordUsage(service.deps.db, modelUsage({ ...run, teamId: service.teamId, modelId }, null));
 
 const startWith = async (type: string) => {
   const started = await service.startExecution();

@@ -1,6 +1,6 @@
 import type { ContentBlock } from '@agentclientprotocol/sdk';
 import { expect, test } from 'vitest';
-import { plainPrompt } from './driver.ts';
+import { plainPrompt } from './send-prompt.ts';
 
 const textOf = (text: string): ContentBlock => ({ type: 'text', text });
 const link: ContentBlock = { type: 'resource_link', uri: 'file:///workspace/a', name: 'a' };
