@@ -125,7 +125,7 @@ test('a run of somebody who left the team or lost a right is not repeated, and i
   await service.request('DELETE', '/secrets/GONE?scope=team');
   await sweep();
   for (const [runId, reason] of [
-    [ofLeaver, 'may not start runs'],
+    [ofLeaver, 'may no longer start runs'],
     [withSecret, 'GONE'],
   ] as const) {
     expect(await retriesOf(runId)).toEqual([]);
