@@ -26,7 +26,7 @@ export function findClassFaults(root: string): string[] {
       used.set(module, uses);
       for (const [, word = ''] of text
         .replaceAll(moduleImport, '')
-        .matchAll(new RegExp(`(?<![\\w.])${name}\\.(\\w+)`, 'g'))) {
+        .matchAll(new RegExp(`(?<![\\w./-])${name}\\.(\\w+)`, 'g'))) {
         uses.add(word);
         if (!classes.has(word)) faults.push(`${file}: ${module} has no class ${word}.`);
       }

@@ -182,7 +182,7 @@ export const tableRules: Readonly<Record<string, TableRule>> = {
     columns: rooms(['served_at', 'served_count'], 'executions'),
   },
   transcript_chunks: { owner: 'conversations' },
-  upload_leases: { owner: 'uploads' },
+  upload_leases: { owner: 'uploads', readers: ['files'] },
   usage_days: { owner: 'usage' },
   users: {
     owner: 'access',

@@ -99,6 +99,7 @@ describe.skipIf(noBrowser)(`results on the page of a run${noBrowser ? ` (skipped
     await page.getByRole('menuitem', { name: 'Compare…' }).click();
     const table = page.getByRole('table', { name: 'Runs side by side' });
     await table.getByText('SUCCEEDED').waitFor();
+    await table.getByText(/^agent began after \d.*, ended after \d/).waitFor();
     expect(await page.locator('img[src=x]').count()).toBe(0);
     await page.getByRole('button', { name: 'Repeat with…' }).click();
     await page.getByLabel('runbook').check();

@@ -163,6 +163,13 @@ describe.skipIf(noBrowser)(`the settings of the dashboard${noBrowser ? ` (skippe
     await browser().picture('settings-audit');
     await page.getByRole('row', { name: 'event_subscription.create' }).getByRole('link', { name: 'Chat' }).click();
     await page.waitForURL(/settings\/events/);
+    const factory = await service.request<{ uid: string }>('POST', '/factory', { body: { name: 'Billing' } });
+    const webhook = { name: 'Deploys', provider: 'github' };
+    await service.request('POST', `/factory/${factory.body.uid}/webhooks`, { body: webhook });
+    await open('audit?subject_type=webhook');
+    await page.getByRole('link', { name: 'Deploys' }).click();
+    await page.waitForURL(/\/factories\?tab=webhooks/);
+    await page.getByRole('link', { name: 'Deploys' }).waitFor();
     receiver.close();
     expect(complaints).toEqual([]);
   });

@@ -70,7 +70,7 @@ async function open(
     await reporter.flush().catch(() => {});
     return next;
   };
-  return { calls, finish };
+  return { calls, finish, save: saver.save };
 }
 
 test('the report of a turn contains the last events and the empty workspace, and the agent sends no further request', async () => {
@@ -94,6 +94,15 @@ test('the agent saves a workspace that is not empty or that changed after the en
   });
   await later.finish();
   expect(later.calls[1]).toEqual({ path: 'workspace of undefined bytes' });
+});
+
+test('the agent sends unchanged files once, and reports empty folders after each turn', async () => {
+  const { calls, save } = await open(() => ({}), { restored: true });
+  for (const turn of [1, 2]) await save(turn);
+  writeFileSync(join(workspace, 'file'), '');
+  for (const turn of [3, 4]) await save(turn);
+  const empty = { path: 'workspace of 0 bytes' };
+  expect(calls).toEqual([empty, empty, { path: 'workspace of undefined bytes' }]);
 });
 
 test.each([{ restored: true }, { maxBytes: 0 }])(

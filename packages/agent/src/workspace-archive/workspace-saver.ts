@@ -70,7 +70,8 @@ function archiveSender(options: SaverOptions) {
   let isCheckpoint = false;
 
   async function saveArchive(turn: number, state: string | undefined, signal: AbortSignal): Promise<void> {
-    if (state !== undefined && state === archivedState && !isCheckpoint) return;
+    // Report empty folders after each turn, because the service cannot tell whether they are still empty.
+    if (state !== undefined && state !== 'empty' && state === archivedState && !isCheckpoint) return;
     await send({ turn }, state, signal);
   }
 

@@ -108,6 +108,13 @@ function AddRun({ add }: { add: (id: string) => void }) {
   );
 }
 
+/** Returns when the agent of a run began, and when the run ended. Both times count from the creation of the run. */
+function timelineOf({ created_at: created, started_at: started, finished_at: finished }: ComparedRun['run']): string {
+  const after = (time: string) => durationText(Date.parse(time) - Date.parse(created));
+  const moments = [started && `agent began after ${after(started)}`, finished && `ended after ${after(finished)}`];
+  return moments.filter(Boolean).join(', ');
+}
+
 /** The rows of the table, each with its cell for a run. */
 const rows: readonly (readonly [string, (compared: ComparedRun) => ReactNode])[] = [
   ['State', ({ run }) => <StateBadge state={run.state} />],
@@ -126,6 +133,7 @@ const rows: readonly (readonly [string, (compared: ComparedRun) => ReactNode])[]
   ],
   ['Cost', ({ run }) => dollarText(outlookOf([run], 1).costUsd)],
   ['Time', ({ run }) => durationText(parseIsoDuration(run.run_time ?? '') ?? 0)],
+  ['Timeline', ({ run }) => timelineOf(run)],
   ['Diff', ({ diff }) => diff && `${countText(diff.files, 'file')}, +${diff.additions} −${diff.deletions}`],
   [
     'Result',

@@ -55,6 +55,14 @@ export function AuditSubject({ entry: { action, subject } }: { entry: AuditEntry
           {name}
         </TextLink>
       );
+    // An entry does not name the factory of these things, so the link leads to the lists of all factories.
+    case 'webhook':
+    case 'automation':
+      return (
+        <TextLink to="/factories" search={{ tab: `${type}s` }}>
+          {name}
+        </TextLink>
+      );
     case 'agent_identity':
       return <TextLink to="/agents">{name}</TextLink>;
     case 'worker_pool':

@@ -35,7 +35,7 @@ import {
   type StartDeps,
   type Started,
 } from './decide/start.ts';
-import { whyStartIsOver } from './deliveries/limit-pull-requests.ts';
+import { whyStartIsOver } from './limit-pull-requests.ts';
 import { noticeOfMissed } from './missed.ts';
 
 /** Number of lanes that one query reads. */

@@ -4,6 +4,7 @@ import { assignNext } from '../../../../test/assign-next.ts';
 import { newPerson, teamUidOf } from '../../../../test/people.ts';
 import { deleteDetail } from '../../../../test/retention.ts';
 import { openTestService } from '../../../../test/service.ts';
+import { oneUpload } from '../../../platform/uploads/lease.ts';
 import { holdSandbox } from '../../../runs/executions/lease/agent-lease.ts';
 import { hashRunToken } from '../../../runs/executions/queue/assign.ts';
 import { resumeLost } from '../../../runs/executions/transitions/relaunch.ts';
@@ -86,12 +87,18 @@ test('the next execution of a run gets the workspace of the previous execution, 
   expect((await get(second.runToken, second.executionId)).status).toBe(404);
 });
 
-test('the next execution learns whether the workspace was empty or not stored', async () => {
+test('the next execution learns whether the workspace was empty, lost since then, or not stored', async () => {
   const empty = await service.startExecution();
   expect((await put(empty.runToken, 1, Buffer.alloc(0))).status).toBe(200);
   expect(await taskOf((await goOn(empty)).runToken)).toMatchObject({ workspace: { kind: 'empty' } });
   const none = await service.startExecution();
   expect(await taskOf((await goOn(none)).runToken)).toMatchObject({ workspace: { kind: 'missing' } });
+  const lost = await service.startExecution();
+  await put(lost.runToken, 1, Buffer.alloc(0));
+  await db().query(`UPDATE executions SET workspace_at = clock_timestamp() - interval '2 seconds' WHERE id = $1`, [
+    lost.executionId,
+  ]);
+  expect(await taskOf((await goOn(lost)).runToken)).toMatchObject({ workspace: { kind: 'missing' } });
 });
 
 describe("a run that continues another run's conversation", async () => {
@@ -223,6 +230,83 @@ describe("a run that continues another run's conversation", async () => {
       await service.ok('POST', '/acceptances', { body: { kind: 'conversation', uid, revision } });
       await write(first);
       expect(await workspaceOf(next)).toEqual({ kind: 'missing', reason });
+    });
+  });
+
+  describe('right after the end of its turn', () => {
+    const turn = [
+      { seq: 1, occurred_at: at, type: 'agent_started', harness: 'oz', model_id: 'runbook' },
+      { seq: 2, occurred_at: at, type: 'turn_started', step_id: 's', prompt: 'Go.' },
+    ];
+    const failed = { turn: 1, success: false, summary: '', error: { message: 'no' } };
+    /** Starts a run, reports the end of its turn, and begins the next run of the conversation. */
+    async function endTurn(report: object, before?: (key: string) => Promise<unknown>) {
+      const first = await service.startExecution();
+      await taskOf(first.runToken);
+      await service.report(first.runToken, turn);
+      await before?.(first.runToken);
+      await service.ok('POST', '/harness-support/finish-task', { key: first.runToken, body: { turn: 1, ...report } });
+      const runId = await service.newRun({ prompt: 'Go on.', conversation_id: first.conversationId });
+      const { runToken } = await service.claimRun(runId);
+      const ask = () => service.request('POST', '/harness-support/resolve-prompt', { key: runToken, body: {} });
+      const waits = async () => {
+        const { status, text } = await ask();
+        expect([status, text]).toEqual([429, expect.stringContaining('still stores its files')]);
+      };
+      const workspace = async () => (await taskOf(runToken)).workspace;
+      return { ...first, ask, waits, workspace };
+    }
+
+    test.each([
+      ['that failed', failed],
+      ['whose agent waits for a follow-up', { success: true, summary: '' }],
+    ])('waits for the files of a run %s', async (_, report) => {
+      const { runId, runToken, waits, workspace } = await endTurn(report);
+      await waits();
+      expect((await put(runToken, 1, Buffer.from('late'))).status).toBe(200);
+      expect(await workspace()).toMatchObject({ kind: 'archive', run_id: runId, size_bytes: 4 });
+    });
+
+    test('waits for the files of the turn, not for those that were empty in the middle of it', async () => {
+      const { runId, runToken, waits, workspace } = await endTurn(failed, (key) => put(key, 1, Buffer.alloc(0)));
+      await waits();
+      expect((await put(runToken, 1, Buffer.from('late'))).status).toBe(200);
+      expect(await workspace()).toMatchObject({ kind: 'archive', run_id: runId });
+    });
+
+    test('does not wait for a run that reported empty folders with the end of its turn', async () => {
+      const report = {
+        ...failed,
+        workspace: 'empty',
+        events: [{ seq: 3, occurred_at: at, type: 'transcript', line: 'x' }],
+      };
+      const { workspace } = await endTurn(report);
+      expect(await workspace()).toBeUndefined();
+    });
+
+    test('waits at most until the sandbox of the last run must have ended, and then says that its files are missing', async () => {
+      const { executionId, waits, workspace } = await endTurn(failed, (key) => put(key, 1, Buffer.alloc(0)));
+      await waits();
+      await db().query(
+        `UPDATE executions SET stop_deadline = clock_timestamp(), workspace_at = finished_at - interval '2 seconds' WHERE id = $1`,
+        [executionId],
+      );
+      expect(await workspace()).toEqual({ kind: 'missing' });
+    });
+
+    test('waits for an agent that waits for a follow-up only as long as it uploads', async () => {
+      const { executionId, waits, workspace } = await endTurn({ success: true, summary: '' });
+      await db().query(`UPDATE executions SET finished_at = clock_timestamp() - interval '1 minute' WHERE id = $1`, [
+        executionId,
+      ]);
+      const body = Promise.withResolvers<void>();
+      const kind = { name: `workspace/${executionId}`, most: 1 };
+      const none = (async function* () {})();
+      const upload = oneUpload(db(), kind, none, () => body.promise);
+      await expect.poll(() => waits().then(() => 'waits')).toBe('waits');
+      body.resolve();
+      await upload;
+      expect(await workspace()).toEqual({ kind: 'missing' });
     });
   });
 

@@ -3827,7 +3827,13 @@ SELECT (
     AND (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = r.id) <@ (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = c.id))
   AND NOT (SELECT coalesce(jsonb_agg(a.user_uid), '[]') FROM conversation_acceptances a WHERE a.text_id = c.id) @> to_jsonb(r.executor_uid))))
     THEN 'texts of other people have run in the sandbox of the conversation since this run was created'
-  END AS reason, e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob,
+  END AS reason, coalesce((w.finished_at IS NOT NULL AND coalesce(w.workspace_at < w.finished_at, true) AND (
+  w.phase = 'stopping' AND w.stop_deadline > clock_timestamp()
+  OR w.phase = 'idle' AND w.finished_at > clock_timestamp() - interval '2 minutes' AND (
+    w.finished_at > clock_timestamp() - interval '5 seconds'
+    OR EXISTS (SELECT FROM upload_leases l WHERE l.name = 'workspace/' || w.id || '/0' AND l.expires_at > clock_timestamp())))), false) AS is_storing, coalesce(
+  e.workspace_turn < e.finished_turns OR e.workspace_at < e.finished_at - interval '1 second'
+  OR EXISTS (SELECT FROM executions n WHERE n.run_id = e.run_id AND n.number > e.number AND n.started_at IS NOT NULL), false) AS is_older, e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob,
       e.workspace_bytes AS size_bytes, encode(e.workspace_sha256, 'hex') AS sha256
     FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions own ON own.run_id = r.id AND own.id = $2
     CROSS JOIN LATERAL (
@@ -3835,6 +3841,7 @@ SELECT (
       ORDER BY (SELECT max(b.started_at) FROM executions b WHERE b.run_id = l.id) DESC NULLS LAST, l.id DESC LIMIT 1) o JOIN run_requests oq ON oq.run_id = o.id
     LEFT JOIN LATERAL (
       SELECT k.* FROM executions k WHERE k.run_id = o.id AND k.workspace_turn IS NOT NULL ORDER BY k.number DESC LIMIT 1) e ON true
+    LEFT JOIN LATERAL (SELECT k.* FROM executions k WHERE k.run_id = o.id ORDER BY k.number DESC LIMIT 1) w ON true
     WHERE r.id = $1;
 
 -- read_latest_handoff
@@ -3849,7 +3856,9 @@ SELECT id FROM runs WHERE conversation_id = $2 AND team_id = $1 ORDER BY created
 -- read_latest_workspace
     SELECT e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob, e.workspace_bytes AS size_bytes,
       encode(e.workspace_sha256, 'hex') AS sha256,
-      e.workspace_seq AS seq, e.workspace_done AS done, e.workspace_at AS kept_at,
+      coalesce(
+  e.workspace_turn < e.finished_turns OR e.workspace_at < e.finished_at - interval '1 second'
+  OR EXISTS (SELECT FROM executions n WHERE n.run_id = e.run_id AND n.number > e.number AND n.started_at IS NOT NULL), false) AS is_older, e.workspace_seq AS seq, e.workspace_done AS done, e.workspace_at AS kept_at,
       CASE WHEN $3 OR NOT e.workspace_is_checkpoint AND e.workspace_turn = (
         SELECT count(*) FROM conversation_events v JOIN executions p ON p.id = v.execution_id
         WHERE v.run_id = $1 AND v.event->>'type' = 'turn_started' AND p.number BETWEEN e.number AND $2

@@ -1,9 +1,10 @@
 /** For a run that continues the conversation of another run: finds the files that the other run saved. */
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
-import { defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
+import { boolean, defineStatement, integer, nullable, text, uuid } from '../../../platform/store/database/statement.ts';
 import { unexpectedPool } from '../../../team/access/worker-pools/pools.ts';
 import { acceptorsOfText, authorsOfFollowup, lastFresh } from '../../executions/run-tokens/present-rights.ts';
+import { isOlderThanTurn } from './read.ts';
 
 /**
  * SQL: the rights of the run `r` were decided without this author of this text. This is also true if the decision included the author, but
@@ -49,10 +50,23 @@ const reasonAgainst = `CASE
     THEN 'texts of other people have run in the sandbox of the conversation since this run was created'
   END`;
 
+/** Seconds in which an agent that waits for a follow-up begins to upload the files of its turn. */
+const uploadBeginsSeconds = 5;
+
+/**
+ * SQL: the turn of the execution `w` is over, but the agent may still store its files. At most until the sandbox must have ended, or two minutes
+ * after the turn if the agent waits for a follow-up.
+ */
+const isStoring = `(w.finished_at IS NOT NULL AND coalesce(w.workspace_at < w.finished_at, true) AND (
+  w.phase = 'stopping' AND w.stop_deadline > clock_timestamp()
+  OR w.phase = 'idle' AND w.finished_at > clock_timestamp() - interval '2 minutes' AND (
+    w.finished_at > clock_timestamp() - interval '${uploadBeginsSeconds} seconds'
+    OR EXISTS (SELECT FROM upload_leases l WHERE l.name = 'workspace/' || w.id || '/0' AND l.expires_at > clock_timestamp()))))`;
+
 const readLast = defineStatement({
   name: 'read_last_workspace_of_conversation',
   text: `
-    SELECT o.id AS run_id, ${reasonAgainst} AS reason, e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob,
+    SELECT o.id AS run_id, ${reasonAgainst} AS reason, coalesce(${isStoring}, false) AS is_storing, ${isOlderThanTurn('e')} AS is_older, e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob,
       e.workspace_bytes AS size_bytes, encode(e.workspace_sha256, 'hex') AS sha256
     FROM runs r JOIN run_requests q ON q.run_id = r.id JOIN executions own ON own.run_id = r.id AND own.id = $2
     CROSS JOIN LATERAL (
@@ -60,10 +74,13 @@ const readLast = defineStatement({
       ORDER BY (SELECT max(b.started_at) FROM executions b WHERE b.run_id = l.id) DESC NULLS LAST, l.id DESC LIMIT 1) o JOIN run_requests oq ON oq.run_id = o.id
     LEFT JOIN LATERAL (
       SELECT k.* FROM executions k WHERE k.run_id = o.id AND k.workspace_turn IS NOT NULL ORDER BY k.number DESC LIMIT 1) e ON true
+    LEFT JOIN LATERAL (SELECT k.* FROM executions k WHERE k.run_id = o.id ORDER BY k.number DESC LIMIT 1) w ON true
     WHERE r.id = $1`,
   row: {
     run_id: uuid,
     reason: nullable(text()),
+    is_storing: boolean,
+    is_older: boolean,
     id: nullable(uuid),
     number: nullable(integer),
     turn: nullable(integer),
@@ -88,11 +105,12 @@ export interface WorkspaceOfConversation {
 /**
  * Returns the first workspace of a run that continues another run's conversation. It has the files of the conversation's previous run, or
  * the reason why the run gets no files. Returns undefined if the conversation has no other run, or if the previous run left empty folders.
+ * Returns `storing` if the agent of the previous run may still store its files.
  */
 export async function workspaceOfConversation(
   db: Queryable,
   { runId, executionId }: { readonly runId: string; readonly executionId: string },
-): Promise<WorkspaceOfConversation | undefined> {
+): Promise<WorkspaceOfConversation | 'storing' | undefined> {
   const [row] = await db.query(readLast, [runId, executionId]);
   if (!row) {
     const [fork] = await db.query(isOfFork, [runId]);
@@ -100,7 +118,9 @@ export async function workspaceOfConversation(
   }
   const { run_id, reason, id, number, turn, blob } = row;
   if (reason !== null) return { workspace: { kind: 'missing', reason } };
-  if (id === null || number === null || turn === null) return { workspace: { kind: 'missing' } };
+  if (row.is_storing) return 'storing';
+  if (id === null || number === null || turn === null || (blob === null && row.is_older))
+    return { workspace: { kind: 'missing' } };
   // The previous run left empty folders. There is nothing to restore, because each run begins with empty folders.
   if (blob === null) return undefined;
   return {

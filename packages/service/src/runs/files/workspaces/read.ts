@@ -1,6 +1,7 @@
 import type { AgentTask } from '@runyard/contract/agent/agent-protocol';
 import type { Queryable } from '../../../platform/store/database/database.ts';
 import {
+  boolean,
   defineStatement,
   integer,
   nullable,
@@ -11,6 +12,14 @@ import {
 import { type HandoffFile, readHandoff, readLatestHandoff } from '../handoffs/read.ts';
 
 /**
+ * SQL: the execution `e`, or a later one of its run, has worked since the files of `e` were stored. If these files are empty, later files may
+ * be lost. A service of an earlier version stored that the folders were empty just before the end of the turn.
+ */
+export const isOlderThanTurn = (e: string): string => `coalesce(
+  ${e}.workspace_turn < ${e}.finished_turns OR ${e}.workspace_at < ${e}.finished_at - interval '1 second'
+  OR EXISTS (SELECT FROM executions n WHERE n.run_id = ${e}.run_id AND n.number > ${e}.number AND n.started_at IS NOT NULL), false)`;
+
+/**
  * Returns the session of the harness only if no turn began after the session was saved, because the session would not contain that turn.
  * For a resumed turn (`$3`) the session is returned in any case, because the agent also gets the record of the later events.
  */
@@ -19,7 +28,7 @@ const readLatest = defineStatement({
   text: `
     SELECT e.id, e.number, e.workspace_turn AS turn, e.workspace_blob AS blob, e.workspace_bytes AS size_bytes,
       encode(e.workspace_sha256, 'hex') AS sha256,
-      e.workspace_seq AS seq, e.workspace_done AS done, e.workspace_at AS kept_at,
+      ${isOlderThanTurn('e')} AS is_older, e.workspace_seq AS seq, e.workspace_done AS done, e.workspace_at AS kept_at,
       CASE WHEN $3 OR NOT e.workspace_is_checkpoint AND e.workspace_turn = (
         SELECT count(*) FROM conversation_events v JOIN executions p ON p.id = v.execution_id
         WHERE v.run_id = $1 AND v.event->>'type' = 'turn_started' AND p.number BETWEEN e.number AND $2
@@ -34,6 +43,7 @@ const readLatest = defineStatement({
     size_bytes: nullable(integer),
     sha256: nullable(text()),
     session: nullable(text()),
+    is_older: boolean,
     seq: nullable(integer),
     done: integer,
     kept_at: nullable(timestamp),
@@ -93,6 +103,7 @@ export async function workspaceToRestore(
   const [row] = await db.query(readLatest, [runId, upTo, resumes !== null, fresh]);
   if (!row) return { workspace: fresh > 0 ? await storedChanges(db, runId) : { kind: 'missing' }, doneBlocks: 0 };
   const position = { seq: row.seq ?? undefined, doneBlocks: row.done, keptAt: row.kept_at ?? undefined };
+  if (row.blob === null && row.is_older && resumes === null) return { workspace: { kind: 'missing' }, doneBlocks: 0 };
   if (row.blob === null) return { ...position, workspace: { kind: 'empty' } };
   const workspace = {
     kind: 'archive' as const,

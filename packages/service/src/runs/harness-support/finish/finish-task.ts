@@ -73,8 +73,9 @@ export async function finishTaskWithEvents(
     const stored = await applyAgentEventsWithin(deps, tx, session, events);
     if (stored === 'superseded') throw new AttemptOver('superseded');
     const { acknowledged, grantedSecrets } = stored;
-    const unused = workspace === 'empty' ? await keepEmptyWorkspaceWithin(tx, session, { turn: report.turn ?? 1 }) : [];
     const next = await finishTaskWithin(deps, tx, { ...session, grantedSecrets }, report);
+    // Files count as those of the turn if they were stored after its end.
+    const unused = workspace === 'empty' ? await keepEmptyWorkspaceWithin(tx, session, { turn: report.turn ?? 1 }) : [];
     return { next, unused, ...(events.length === 0 ? {} : { acknowledged }) };
   });
   for (const key of unused) await deps.blobs.delete(key);

@@ -21,12 +21,19 @@ export interface TaskFiles {
   readonly ofOther: string | undefined;
 }
 
-/** Returns the files of an execution that begins. `environment_gone`: they must be set up, and their environment does not exist. */
+/**
+ * Returns the files of an execution that begins. `environment_gone`: they must be set up, and their environment does not exist. `busy`: the
+ * agent of the conversation's last run may still store them.
+ */
 export async function filesOfTask(
   db: Queryable,
   session: Pick<RunIdentity, 'runId' | 'executionId'>,
   row: TaskRow,
-): Promise<TaskFiles | { readonly kind: 'environment_gone'; readonly message: string }> {
+): Promise<
+  | TaskFiles
+  | { readonly kind: 'environment_gone'; readonly message: string }
+  | { readonly kind: 'busy'; readonly detail: string }
+> {
   if (row.fresh_check !== null) return await filesOfCheck(db, row.fresh_check);
   const isFirst = row.continues === null && row.resumes === null && row.fresh_number === 0;
   const isUsable = row.environment_id === null || row.environment_uid !== null;
@@ -34,6 +41,8 @@ export async function filesOfTask(
     workspaceToRestore(db, session.runId, { ...row, fresh: row.fresh_number }),
     isFirst && isUsable && row.has_earlier ? workspaceOfConversation(db, session) : undefined,
   ]);
+  if (ofConversation === 'storing')
+    return { kind: 'busy', detail: 'The last run of the conversation still stores its files.' };
   const workspace = ofRun ?? ofConversation?.workspace;
   const isSetUp = workspace !== undefined && workspace.kind !== 'missing' && workspace.kind !== 'changes';
   if (!isUsable && !isSetUp) {
@@ -56,7 +65,7 @@ export async function hasEarlierFiles(db: Queryable, session: RunIdentity): Prom
   const row = await readTaskRow(db, session);
   if (!row?.has_earlier) return false;
   const files = await filesOfTask(db, session, row);
-  return files.kind === 'files' && files.workspace?.kind === 'archive';
+  return files.kind === 'busy' || (files.kind === 'files' && files.workspace?.kind === 'archive');
 }
 
 /** Returns the files of a check: new clones with the stored changes of the checked run. */

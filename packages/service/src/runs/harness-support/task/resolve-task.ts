@@ -36,8 +36,8 @@ import { skillsOfTask } from './skills-of-task.ts';
  * - `skill_unavailable`: the code host cannot be asked for a skill now.
  * - `policy_violation`: the content policy refuses the prompt, a skill or a setup command.
  * - `no_access`: the code host refuses repositories of the environment, or of a skill, to the run.
- * - `busy`: too many long conversations are being read, or the content policy cannot be checked now (`detail`). The agent asks again, and
- *   the service repeats every step.
+ * - `busy`: the conversation's last run still stores its files, too many long conversations are being read, or the content policy cannot be
+ *   checked now (`detail`). The agent asks again, and the service repeats every step.
  */
 export type ResolveOutcome =
   | { readonly kind: 'task'; readonly task: AgentTask }

@@ -42,8 +42,8 @@ import {
   startAll,
   Unprepared,
 } from '../decide/start.ts';
+import { limitPullRequests } from '../limit-pull-requests.ts';
 import { noticeOfMissed } from '../missed.ts';
-import { limitPullRequests } from './limit-pull-requests.ts';
 
 /**
  * Locks automations whose policy limits the live runs. If two deliveries arrive at once, the second transaction waits and then counts

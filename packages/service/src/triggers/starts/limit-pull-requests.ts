@@ -1,9 +1,9 @@
 /** Limits how many runs an automation starts for one pull request, so that no run, no check and no review keeps it going forever. */
 import { maxStartsWithoutPerson } from '@runyard/contract/limits';
-import type { Queryable } from '../../../platform/store/database/database.ts';
-import { type LimitedPullRequest, type Mismatch, ownPullRequestCheck } from '../../automations/match.ts';
-import { countStartsOfPullRequests, countStartsSincePerson } from '../../history/pull-requests.ts';
-import type { WaitingStart } from '../../history/write.ts';
+import type { Queryable } from '../../platform/store/database/database.ts';
+import { type LimitedPullRequest, type Mismatch, ownPullRequestCheck } from '../automations/match.ts';
+import { countStartsOfPullRequests, countStartsSincePerson } from '../history/pull-requests.ts';
+import type { WaitingStart } from '../history/write.ts';
 
 interface Matching {
   readonly delivery: { readonly teamId: string };
