@@ -215,7 +215,7 @@ describe.skipIf(typeof started === 'string')(name, () => {
     await eventually('removal of the containers', none);
   });
 
-  test('stay the same for follow-ups, and start anew with the next sandbox of the run', { tags: 'long' }, async () => {
+  test('stay the same for follow-ups, and start again with the next sandbox of the run', { tags: 'long' }, async () => {
     const runId = await create(sh(get(port, 'id')), { services: [web] }, { idle_timeout_minutes: 0.25 });
     const idsSeen = async () => (await conversationOf(runId)).match(/"text":"[0-9a-f-]{36}\\n"/g) ?? [];
     const followUp = async (count: number) => {

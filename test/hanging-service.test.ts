@@ -48,7 +48,7 @@ afterAll(async () => {
 
 /** How long the clients send requests. */
 const seconds = 20;
-/** After this time, systemd restarts a unit whose service hangs. In this test, the service goes on then. */
+/** After this time, systemd restarts a unit whose service hangs. In this test, the service then continues. */
 const watchdogSeconds = 34;
 
 describe.each(['nginx', 'caddy'] as const)('%s', (name) => {

@@ -91,7 +91,7 @@ describe('the changelog of a new version', () => {
   });
 });
 
-test('a new version stands in every package, the lockfile, the deploy files and their page, and changes no other line', () => {
+test('a new version is written into every package, the lockfile, the deploy files and their page, and changes no other line', () => {
   const clone = path.join(mkdtempSync(path.join(tmpdir(), 'runyard-version-')), 'clone');
   execFileSync('git', ['clone', '-q', '--shared', root, clone]);
   const git = (...words: string[]) => execFileSync('git', words, { cwd: clone, encoding: 'utf8' }).trim();

@@ -115,7 +115,7 @@ END
       waitFor('/opt/runyard/bin/runyard status | grep -q slots');
     });
 
-    test('a user without rights is told to use sudo; own settings and files of other users are not mixed with those of the unit', () => {
+    test('a user without rights gets the advice to use sudo; own settings and files of other users are not mixed with those of the unit', () => {
       const plain = machine.run('setpriv --reuid=nobody --clear-groups /opt/runyard/bin/runyard status');
       expect(plain.output).toContain('repeat the command with sudo');
       expect(plain.code).toBe(2);

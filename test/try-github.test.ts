@@ -57,7 +57,7 @@ test.skipIf(sandboxProblem)(
     expect(github.issues.map(({ isClosed }) => isClosed)).toEqual([true, true]);
     expect([...github.branches]).toEqual([]);
 
-    // Ctrl-C ends the wait for an answer. The issue is closed all the same.
+    // Ctrl-C ends the wait for an answer. The command still closes the issue.
     expect(await attempt('runyard-try-2', 'opened')).toBe(1);
     expect(github.issues.map(({ isClosed }) => isClosed)).toEqual([true, true, true]);
     expect(lines.at(-1)).toMatch(/^FAILED: a mention in a new issue .*: stopped$/);

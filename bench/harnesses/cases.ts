@@ -29,7 +29,7 @@ export interface Case {
   readonly test: (ground: Ground) => Promise<string>;
 }
 
-// `cat` goes on if a process ends before its file is read, and `awk` would not.
+// `cat` continues if a process ends before its file is read; `awk` would stop.
 const sumOfMemory = 'cat /proc/[0-9]*/status 2>/dev/null | awk \'/VmRSS/{s+=$2} END{print "memory-kb " s}\'';
 const mark = '4711.5';
 // The command must not contain a command substitution, because Gemini CLI refuses such commands.

@@ -44,7 +44,7 @@ export function openPerson({ api, token, repository, signal }: PersonSettings): 
   }
 
   return {
-    // A request that writes is not stopped in the middle: what it opens must be known, so that it can be closed.
+    // A writing request gets no signal: a stop in the middle would lose the id of a new issue, which must be closed at the end.
     ask: (method, path, body) => ask(method, path, body, method === 'GET' ? [signal] : []),
     closeLater: (name, method, path, body) => {
       opened.push({ name, close: () => ask(method, path, body, []) });

@@ -70,7 +70,7 @@ describe.skipIf(noBrowser)(`the dashboard${noBrowser ? ` (skipped: ${noBrowser})
     await page.getByRole('button', { name: 'Administrator' }).waitFor();
   });
 
-  test('signs in with a link only after it has shown whose link it is, and can be told not to', async () => {
+  test('signs in with a link only after it has shown whose link it is, and the person can decline', async () => {
     await browser().context.clearCookies();
     const code = await newSignInCode(service, service.otherKey);
     await page.goto('about:blank');

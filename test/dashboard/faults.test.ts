@@ -142,7 +142,7 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     expect(await page.evaluate('JSON.stringify(sessionStorage)')).not.toContain('ten minutes');
   });
 
-  test('a text from right to left stands at the right, and code in it from left to right', async () => {
+  test('a text from right to left is aligned to the right, and code in it runs from left to right', async () => {
     const agent = await startAgent(service, { title: 'שלום עולם' });
     const text = 'مرحبا، تم إصلاح `fix-1` في README.md.\n\n1. راجع `npm test` أولا';
     await agent.report({ type: 'text', step_id: 's', message_id: 'm', role: 'assistant', text });
@@ -220,7 +220,7 @@ describe.skipIf(noBrowser)(`the dashboard under faults${noBrowser ? ` (skipped: 
     await expect.poll(() => badge.textContent(), { timeout: 8_000 }).toBe(`Inbox${before + 1}`);
   });
 
-  test('the list shows runs again after an outage, and changes that no event has told', async () => {
+  test('the list shows runs again after an outage, and also changes without an event', async () => {
     const agent = await startAgent(service, { title: 'In the list' });
     await hold('/runs/events');
     const isList = ({ pathname }: URL) => pathname.endsWith('/agent/runs');

@@ -80,7 +80,7 @@ describe.skipIf(noBrowser)(
       expect(await page.content()).not.toContain(fakeModelKeys.openai);
     });
 
-    test('an owner of another team sees no keys, and is told whom to ask', async () => {
+    test('an owner of another team sees no keys, and reads whom to ask', async () => {
       const team = await newTeam(service, 'Other owners');
       await page.goto(`${service.baseUrl}/runs?team=${team}`);
       await page.getByText('An owner of the installation enters the key').waitFor();

@@ -134,9 +134,9 @@ test('a check of an artifact passes only if the run has it', async () => {
 
 test.each<[string, RunCheck['diff'], string, string]>([
   ['within the limits', { max_files: 1, max_lines: 2, paths: ['src/**'] }, 'mkdir -p src && echo a > src/a', ''],
-  ['with too many files', { max_files: 1 }, 'echo a > a; echo b > b', '2 files differ, and at most 1 may'],
-  ['with too many lines', { max_lines: 2 }, 'seq 3 > a', '3 lines differ, and at most 2 may'],
-  ['outside of the paths', { paths: ['src/**'] }, 'echo a > test.js', 'test.js differs, and only src/** may'],
+  ['with too many files', { max_files: 1 }, 'echo a > a; echo b > b', '2 files differ; the limit is 1'],
+  ['with too many lines', { max_lines: 2 }, 'seq 3 > a', '3 lines differ; the limit is 2'],
+  ['outside of the paths', { paths: ['src/**'] }, 'echo a > test.js', 'test.js differs; only src/** may differ'],
   ['with a binary file', { max_lines: 9 }, 'printf "a\\0b" > a', 'its lines cannot be counted'],
 ])('a check of the changes %s', async (_, diff, change, error) => {
   await start({ ...withChecks([{ name: 'diff', diff }]), ...sh(`git init -q repo && cd repo && ${change}`) });

@@ -64,7 +64,7 @@ export const maxSavedViews = 50;
 export const maxMarkedNotifications = 100;
 /** Maximum number of notifications of a person that a count counts. A person with this many gets no further ones of failed runs. */
 export const maxCountedNotifications = 1_000;
-/** Maximum number of rules of a schedule, an automation or a budget that name whom to notify. */
+/** Maximum number of rules for notifications of a schedule, an automation or a budget. */
 export const maxNotifyRules = 10;
 /** Maximum number of people and subscriptions that such a rule names. */
 export const maxNotifyTargets = 20;

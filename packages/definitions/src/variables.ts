@@ -66,8 +66,8 @@ function toType(value: VariableValue, type: string): VariableValue | undefined {
 const reference = new RegExp(`^\\$\\{\\{ *variables\\.(${variableName}) *\\}\\}$`);
 const anyReference = /\$\{\{\s*variables\./;
 /**
- * Keys whose values are never variables. Who applies a definition may be somebody else than its author, and must see in the files which
- * secrets runs get.
+ * Keys whose values are never variables. The person who applies a definition may not be its author, and must see in the files which secrets
+ * runs get.
  */
 const fixedKeys = new Set(['secrets', 'secretName', 'auth', 'schemaVersion']);
 

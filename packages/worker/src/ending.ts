@@ -7,8 +7,8 @@ import type { SandboxBackend } from './sandboxes/sandbox.ts';
 
 /**
  * Maximum time that the worker waits, before it ends, until the service has confirmed the last messages. `lastWordsMs` is for a worker
- * that has finished its runs. `lastWordsStoppingMs` is for a worker that was told to end its runs at once, or that leaves its
- * sandboxes to the next worker.
+ * that has finished its runs. `lastWordsStoppingMs` is for a worker that must end its runs at once, or that leaves its sandboxes to the next
+ * worker.
  */
 const lastWordsMs = 5000;
 const lastWordsStoppingMs = 1500;

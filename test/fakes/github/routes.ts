@@ -17,7 +17,7 @@ import {
 } from './objects.ts';
 import { pullOf } from './pulls.ts';
 
-/** Who sends a request. */
+/** The sender of a request. */
 export type Caller =
   | { readonly kind: 'app' }
   | {

@@ -53,14 +53,14 @@ export async function checkDiff(limits: NonNullable<RunCheck['diff']>, options: 
   const files = repositories.flatMap(({ files }) => files);
   const { max_files: maxFiles, max_lines: maxLines, paths } = limits;
   if (maxFiles !== undefined && files.length > maxFiles)
-    return failed(`${files.length} files differ, and at most ${maxFiles} may`);
+    return failed(`${files.length} files differ; the limit is ${maxFiles}`);
   const outside = paths && files.find((file) => !isInside(file, paths));
-  if (outside) return failed(`${shorten(outside.path, 200)} differs, and only ${paths.join(', ')} may`);
+  if (outside) return failed(`${shorten(outside.path, 200)} differs; only ${paths.join(', ')} may differ`);
   if (maxLines === undefined) return {};
   const opaque = files.find(({ additions, deletions }) => additions === undefined || deletions === undefined);
   if (opaque) return failed(`${shorten(opaque.path, 200)} differs, and its lines cannot be counted`);
   const lines = files.reduce((sum, { additions = 0, deletions = 0 }) => sum + additions + deletions, 0);
-  return lines > maxLines ? failed(`${lines} lines differ, and at most ${maxLines} may`) : {};
+  return lines > maxLines ? failed(`${lines} lines differ; the limit is ${maxLines}`) : {};
 }
 
 /** Returns why the changes are not known: a repository is gone, has another base commit, or cannot be compared. */
@@ -71,7 +71,7 @@ function faultOfRepositories(repositories: readonly RepositoryChanges[], base: B
   }
   for (const repository of repositories) {
     if (repository.problem !== undefined) return `${place(repository)} cannot be compared: ${repository.problem}`;
-    if (repository.files_left_out !== undefined) return `${place(repository)} has more changed files than are compared`;
+    if (repository.files_left_out !== undefined) return `${place(repository)} has too many changed files to compare`;
   }
   return undefined;
 }

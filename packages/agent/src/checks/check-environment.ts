@@ -12,8 +12,8 @@ const isBelow = (folder: string, path: string): boolean => {
 };
 
 /**
- * Returns the environment of a check's command. `path`: the PATH from before the harness has worked. Folders of it below `folders`, into
- * which the harness can write, are left out, and so are relative ones.
+ * Returns the environment of a check's command. `path`: the PATH from before the harness worked. Relative folders of this PATH are left out,
+ * and folders below `folders`, because the harness can write there.
  */
 export function checkEnvironment(
   env: Readonly<Record<string, string | undefined>>,

@@ -200,7 +200,7 @@ type ActionResult = Extract<AgentEventBody, { type: 'action_result' }>;
 interface EndOutput {
   /** The whole output, if the harness sends it with the end of the action. */
   readonly final: string | undefined;
-  /** What the event contains of `final`. */
+  /** The part of `final` that the event contains. */
   readonly text: string | undefined;
   /** Size of the whole output. */
   readonly bytes: number;

@@ -97,7 +97,7 @@ export function driveHarness(options: DriverOptions): Driver {
   const replay = replayFilter();
   const plan = watchPlan(options.planGuard, () => {
     if (!isRunning) return;
-    askToEndTurn('the turn has the mode plan, and changed something');
+    askToEndTurn('the turn changed files in the mode plan');
     if (capabilities.ownProcess) deadline.start(planGraceMs);
   });
   const emit = (event: AgentEventBody): void => {

@@ -46,13 +46,16 @@ test.each([
   expect(providerSchema(given)).toEqual({ schema });
 });
 
-test.each(['anyOf', 'oneOf'])('alternatives (%s) become optional members and a sentence', (keyword) => {
-  const { schema, note } = providerSchema({ type: 'object', [keyword]: [needs('content'), needs('source_url')] });
-  expect(schema).toEqual({ type: 'object', properties: { content: text, source_url: text } });
-  expect(note).toBe(
-    `Give ${keyword === 'anyOf' ? 'at least one' : 'exactly one'} of these sets of members: (content) or (source_url).`,
-  );
-});
+test.each(['anyOf', 'oneOf'])(
+  'alternatives (%s) become optional members and a sentence in the description',
+  (keyword) => {
+    const { schema, note } = providerSchema({ type: 'object', [keyword]: [needs('content'), needs('source_url')] });
+    expect(schema).toEqual({ type: 'object', properties: { content: text, source_url: text } });
+    expect(note).toBe(
+      `Give ${keyword === 'anyOf' ? 'at least one' : 'exactly one'} of these sets of members: (content) or (source_url).`,
+    );
+  },
+);
 
 test('members that depend on a condition become optional, and a sentence names the condition', () => {
   const given = {

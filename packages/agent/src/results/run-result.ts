@@ -19,7 +19,7 @@ export type ResultState =
   | { readonly kind: 'submitted' }
   | { readonly kind: 'missing'; readonly problem: string; readonly mayTryAgain: boolean };
 
-/** The result that a run must return. It is decided anew in each turn. */
+/** The result that a run must return. Each turn needs its own result. */
 export interface RunResult {
   /** Path of a file. At the end of a turn, its JSON is submitted if nothing else was submitted in the turn. */
   readonly file: string;

@@ -12,7 +12,7 @@ export interface SettleParts {
   readonly runner: TurnRunner;
 }
 
-/** The reason why a turn is no success yet. */
+/** The reason why a turn has not succeeded yet. */
 interface Problem {
   readonly code: 'result_invalid' | 'checks_failed';
   readonly message: string;

@@ -34,7 +34,7 @@ export interface TurnRunner {
   endForLeave(): void;
 }
 
-/** What single turns need of the execution. */
+/** The parts of the execution that single turns use. */
 type RunnerParts = Pick<
   TurnsOptions,
   | 'position'

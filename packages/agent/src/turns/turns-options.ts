@@ -62,7 +62,7 @@ export interface TurnsReports {
   readonly sideReports: () => Promise<void>;
 }
 
-/** What works on the prompts: the harness, and the parts of the agent that it uses. */
+/** The parts that work on prompts: the harness, and the parts of the agent that it uses. */
 export interface TurnsWork {
   readonly task: Promise<AgentTask>;
   readonly secrets: GrantedSecrets;

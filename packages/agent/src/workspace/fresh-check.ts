@@ -24,7 +24,7 @@ interface ApplyOptions {
 
 /**
  * Sets each clone to its base commit and applies its patch. Changes of trusted paths are left out by their paths, so deleted, renamed and
- * replaced files stay as they were, and new files are not made. Throws a `SetupFailure` if a base commit is missing, a patch does not fit,
+ * replaced files are as in the base commit, and new files are not made. Throws a `SetupFailure` if a base commit is missing, a patch does not fit,
  * or a trusted path names no file.
  */
 export async function applyToBase(
@@ -52,7 +52,7 @@ export async function applyToBase(
         if (patch === undefined) return;
         const kept = await apply(patch, { run, trusted, file: join(scratch, 'changes.patch') }, options);
         if (kept > 0)
-          result.name = `${name}: base commit with the stored changes; ${kept} changed trusted files stay as they were`;
+          result.name = `${name}: base commit with the stored changes; ${kept} changed trusted files are unchanged here`;
       }).catch(asFailure(name));
     }
   } finally {

@@ -61,10 +61,10 @@ A definition names its own webhooks, runners and environments by their files, an
 no UIDs, and one apply is enough for an empty installation. Only the secrets come first, because files never contain their values. If the
 team has no factory with the alias or name of the files, \`factory apply\` creates one.
 
-Values that differ between factories are variables: \`variables.yaml\` declares them, and \`\${{ variables.NAME }}\` as a whole value
-in YAML or front matter stands for the value. A variable is never a part of a text or of a prompt, a key, or the name of a secret, and its value is not read as
-YAML. \`factory apply\` and \`factory source set\` take values with \`--var NAME=VALUE\`. The factory keeps these values for later applies and syncs; the
-other variables have their defaults. Two factories with different values can follow the same branch.
+Use variables for values that differ between factories. \`variables.yaml\` declares the variables. In YAML and front matter, write
+\`\${{ variables.NAME }}\` in place of a whole value. A variable cannot be a part of a text, the prompt, a key, or the name of a secret, and its
+value is not read as YAML. \`factory apply\` and \`factory source set\` take values with \`--var NAME=VALUE\`. The factory keeps these values for
+later applies and syncs. All other variables have their defaults. Two factories with different values can follow the same branch.
 
 With the example below in the folder \`payments\`, these commands make a factory for production and one for staging:
 
@@ -75,7 +75,7 @@ bin/runyard factory apply payments --var name=payments-staging --var model=runbo
 \`\`\`
 
 A change goes to staging first. \`versions\` lists the versions of a definition, \`diff\` compares two of them, and \`rollback\` applies
-the files and variables of an earlier version again. Who rolls back is the author of the texts that change, so people who
+the files and variables of an earlier version again. The person who rolls back becomes the author of the texts that change, so people who
 accepted the earlier version are asked again.
 
 \`\`\`sh
@@ -87,7 +87,7 @@ bin/runyard factory rollback payments 1 --yes
 \`\`\`
 
 A program that checks a change before it is merged needs an agent key that is limited to plans: \`bin/runyard keys create ci --kind agent --limited-to
-definition_plans\`. With it, \`factory apply FOLDER --factory UID --dry-run\` shows the plan. The plan tells nothing about things that the
+definition_plans\`. With this key, \`factory apply FOLDER --factory UID --dry-run\` shows the plan. The plan shows nothing about objects that the
 key may not see, and does not check secrets.
 
 [limits.md](limits.md) has the limits, and [decisions/definition-files.md](decisions/definition-files.md) the reasons.

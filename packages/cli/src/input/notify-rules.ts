@@ -3,7 +3,7 @@ import { Failure } from '../exits/failure.ts';
 
 /** Help of the option `--notify`. */
 export const notifyHelp =
-  'whom to notify of what goes wrong, as rules such as failed=UID,SUBSCRIPTION or failed_times:3=UID, with ; between them; none removes the rules';
+  'people and event subscriptions to notify of problems, as rules such as failed=UID,SUBSCRIPTION or failed_times:3=UID, with ; between them; none removes the rules';
 
 /** Reads the value of `--notify`. The service checks events, numbers and names. */
 export function readRules(text: string | undefined): NotifyRule[] | undefined {

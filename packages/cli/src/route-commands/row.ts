@@ -10,7 +10,7 @@ import { asJson, collect } from '../input/options.ts';
 import type { ListColumn } from '../terminal/list.ts';
 import { members } from './members.ts';
 
-/** What the schema says about a member of a request. */
+/** The facts of the schema about a member of a request. */
 export interface MemberFacts {
   /** Absent: the rows have other texts. */
   readonly help?: string;
@@ -39,7 +39,7 @@ export type Given = Readonly<Record<string, string>>;
 /** The query or the body of a request. */
 export type Members = Readonly<Record<string, unknown>>;
 
-/** What `complete` knows of a call. `options`: all options of the command, in the names of commander. */
+/** The call of a command, for `complete`. `options`: all options of the command, in the names of commander. */
 interface Call {
   readonly client: Client;
   readonly params: Given;
@@ -89,7 +89,7 @@ export interface RequestCommand<R extends RowRoute, K extends keyof Answer<R> = 
   readonly arguments?: readonly RowArgument[];
   /** Maps the flag, such as `--actor <uid>`, to the member that it sets: a parameter of the query or a member of the body. */
   readonly flags?: Readonly<Record<string, Member<R> | Flag<Member<R>>>>;
-  /** Declares options that are no members of the request; `complete` reads them. */
+  /** Declares options that are not members of the request; `complete` reads them. */
   readonly declare?: (command: Command) => void;
   /** Message of the usage error if no flag is given. Absent: the flags are optional. */
   readonly needsFlag?: string;

@@ -9,7 +9,7 @@ import { type ListColumn, printList } from '../terminal/list.ts';
 import { reportWaiting } from './report-waiting.ts';
 import type { Answer, Flag, Given, Members, RoutedCommand, RowRoute } from './row.ts';
 
-/** What a person typed: the arguments in their order, and the flags of the row with their values. */
+/** The words that a person typed: the arguments in their order, and the flags of the row with their values. */
 interface Typed {
   readonly texts: readonly (string | readonly string[] | undefined)[];
   readonly flags: readonly { readonly flag: Flag; readonly value: unknown }[];

@@ -18,7 +18,7 @@ export function folderNames(repositories: readonly Named[]): string[] {
   });
 }
 
-/** Returns each repository that is cloned, with its base commit; undefined: none of `bases` is for its folder. */
+/** Returns each cloned repository with its base commit; undefined if `bases` has no commit for its folder. */
 export function withBases<R extends Named & Pick<EnvironmentRepository, 'checkout'>>(
   repositories: readonly R[],
   bases: readonly BaseCommit[],

@@ -173,7 +173,7 @@ export const harnessRoutes = {
       403: 'The run may not do it',
       404: 'The run has no such issue, pull request or review thread',
       409: 'GitHub refuses it, or a limit is reached, or the execution is stopping',
-      503: 'GitHub cannot be reached, has a fault, or wants no requests now',
+      503: 'GitHub cannot be reached, has a fault, or accepts no requests now',
     },
   },
   keepMemory: {

@@ -211,7 +211,7 @@ export const Automation = z
       .string()
       .nullable()
       .describe(
-        'Why its last run could not be created, null if it could. After 10 such failures in a row, or 10 runs in a row that failed, the automation is disabled, which this says too. Failures that pass by themselves do not count: an outage of the model, a used-up budget',
+        'The reason why its last run could not be created; null if it was created. After 10 such failures in a row, or 10 failed runs in a row, the automation is disabled, and this text says so. Temporary failures do not count: an outage of the model, a used-up budget',
       ),
     created_at: Timestamp.describe('When it was created, RFC 3339 in UTC'),
     updated_at: Timestamp.describe('When it last changed, RFC 3339 in UTC'),

@@ -23,7 +23,7 @@ const LineComment = z
     body: Text.max(20_000).describe('Comment in Markdown'),
     suggestion: Text.max(20_000)
       .optional()
-      .describe('Text that replaces the lines. Whoever may push can accept it with one click'),
+      .describe('Text that replaces the lines. People who may push can accept it with one click'),
   })
   .meta({ id: 'GithubLineComment', description: 'A comment about lines of a diff' });
 
@@ -50,7 +50,7 @@ const Review = z
   .refine(({ body, comments = [] }) => body?.trim() || comments.length > 0, {
     error: 'a review needs a body or comments',
   })
-  .meta({ id: 'GithubReview', description: 'A review with comments about lines, sent as one' });
+  .meta({ id: 'GithubReview', description: 'A review together with its comments about lines' });
 
 const Labels = z
   .object({
@@ -141,6 +141,6 @@ export const GithubTools = z
   .meta({
     id: 'GithubTools',
     description:
-      'How often a run may use each tool that writes on GitHub, at most 50. Absent: never. It writes only to the issue or pull request whose event started it, and to pull requests that it opened',
+      'How often a run may use each tool that writes on GitHub, at most 50. Absent: never. A run writes only to the issue or pull request whose event started it, and to pull requests that it opened',
   });
 export type GithubTools = z.infer<typeof GithubTools>;

@@ -15,13 +15,13 @@ export const DefinitionVersion = z
     rolled_back_to: z
       .int()
       .optional()
-      .describe('The earlier version whose files this version has again; absent: it is no rollback'),
+      .describe('Of a rollback: the earlier version whose files were applied again. Absent in other versions'),
     variables: DefinitionVariables,
     file_bytes: z.int().describe('Bytes of all files'),
     is_kept: z
       .boolean()
       .describe(
-        `False: its files have more than ${maxDefinitionVersionBytes / 1024 / 1024} MB, so they are not kept, and nobody can go back to it`,
+        `False: its files have more than ${maxDefinitionVersionBytes / 1024 / 1024} MB, so they are not kept, and the version cannot be applied again`,
       ),
   })
   .meta({ id: 'DefinitionVersion', description: 'A version of the definition of a factory' });

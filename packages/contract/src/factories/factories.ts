@@ -60,7 +60,7 @@ const FactoryCodeForge = z.enum(['GITHUB', 'GITLAB', 'NONE']).meta({
 const CredentialStrategy = z.enum(['CREATOR', 'EXECUTOR']).meta({
   id: 'CredentialStrategy',
   description:
-    'As the definition declares it; default EXECUTOR: a run uses the credentials of its executor. Runs of this service do so with CREATOR too',
+    'As the definition declares it; default EXECUTOR: a run uses the credentials of its executor. On this service, CREATOR has the same effect',
 });
 
 /** Integrations that a definition can declare. */

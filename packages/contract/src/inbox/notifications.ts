@@ -1,4 +1,4 @@
-/** The inbox of a person: what runs of the team need from the person. */
+/** The inbox of a person: notifications about runs of the team that need the person. */
 import { z } from 'zod';
 import { FactoryTaskStage } from '../factories/factory-tasks.ts';
 import { maxCountedNotifications, maxMarkedNotifications } from '../limits.ts';
@@ -50,9 +50,9 @@ export const Notification = z
   .object({
     notification_uid: z.string().describe('UID of the notification'),
     factory_uid: z.string().nullable().describe('Factory of the work; null: the work belongs to no factory'),
-    factory_task_uid: z.string().nullable().describe('Task of the factory; null: the work is no task'),
+    factory_task_uid: z.string().nullable().describe('Task of the factory; null: the work is not a task'),
     kind: NotificationKind,
-    stage: FactoryTaskStage.nullable().describe('Stage of the task; null: the work is no task'),
+    stage: FactoryTaskStage.nullable().describe('Stage of the task; null: the work is not a task'),
     title: z
       .string()
       .describe('Title of the run, or name of the content, schedule or automation. Agents and other people wrote it'),

@@ -35,7 +35,7 @@ export const inboxRoutes = {
     tag: 'inbox',
     summary: 'List the inbox',
     description:
-      'Lists what needs a person and is not resolved: questions and permission requests of runs, plans and pull requests to review, failed runs, and revisions to accept. Runs that belong to no factory are listed too. A notification is resolved, and leaves the list, when its cause is over: the question is answered, the run continues, the pull request is merged, closed or reviewed, or the task is complete. The person as whom a run acts is asked; if that is no person, the person who started the run; if there is none either, the administrators of the team are asked to answer. The scope `mine` needs the key or the session of a person.',
+      'Lists notifications that need a person and are not resolved: questions and permission requests of runs, plans and pull requests to review, failed runs, and revisions to accept. Runs that belong to no factory are listed too. A notification is resolved, and leaves the list, when its cause is over: the question is answered, the run continues, the pull request is merged, closed or reviewed, or the task is complete. The person as whom a run acts is asked. If the run acts as no person, the person who started the run is asked. If there is no such person either, the administrators of the team are asked to answer questions. The scope `mine` needs the key or the session of a person.',
     allow: teamReads,
     query: ListNotificationsQuery,
     answer: { status: 200, description: 'A page of notifications, newest first', schema: ListNotificationsResponse },

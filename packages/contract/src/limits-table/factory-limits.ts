@@ -84,9 +84,9 @@ export const factoryLimits: readonly Limit[] = [
     above: 'the start is skipped',
   },
   {
-    of: 'starts of an automation for one pull request since a person did something in it, if its trigger has no `own_pull_request`',
+    of: 'starts of an automation for one pull request since a person last acted there, if its trigger has no `own_pull_request`',
     most: `${maxStartsWithoutPerson}`,
-    above: 'no run starts; the log of the webhook says why',
+    above: 'no run starts; the log of the webhook has the reason',
   },
   {
     of: 'automations that name one schedule of the team in `schedule_ids`',

@@ -301,7 +301,7 @@ export const limits: readonly Limit[] = [
     above: 'failed runs add none; questions and reviews still do',
   },
   {
-    of: 'rules of a schedule, an automation or a budget that name whom to notify',
+    of: 'rules for notifications of a schedule, an automation or a budget',
     most: `${maxNotifyRules}, each with ${maxNotifyTargets} people and subscriptions`,
     above: invalid,
   },

@@ -33,7 +33,8 @@ export const PullRequestChangeType = z
   ])
   .meta({
     id: 'PullRequestChangeType',
-    description: 'What happened to a pull request. pr_action: anything else, such as a label, an assignment or a merge',
+    description:
+      'Kind of change of a pull request. pr_action: any other change, such as a label, an assignment or a merge',
   });
 export type PullRequestChangeType = z.infer<typeof PullRequestChangeType>;
 
@@ -55,7 +56,10 @@ const HumanInteractions = z
     pr_action: z.int().describe('Did something else, such as a label, an assignment, a merge'),
     total: z.int().describe('The sum'),
   })
-  .meta({ id: 'HumanInteractions', description: 'How often people did what to a pull request. Programs do not count' });
+  .meta({
+    id: 'HumanInteractions',
+    description: 'Number of actions of people on a pull request, by kind. Actions of programs do not count',
+  });
 
 const GithubActor = z.object(actor).meta({ id: 'GithubActor', description: 'An account on GitHub that did something' });
 
@@ -102,7 +106,7 @@ const PullRequestActivity = z
       .boolean()
       .describe('True: the App has seen all events since the opening. False: earlier interactions are not counted'),
   })
-  .meta({ id: 'PullRequestActivity', description: 'What became of a pull request, as its events on GitHub show it' });
+  .meta({ id: 'PullRequestActivity', description: 'State and history of a pull request, from its events on GitHub' });
 export type PullRequestActivity = z.infer<typeof PullRequestActivity>;
 
 const PullRequestData = z

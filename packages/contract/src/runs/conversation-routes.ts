@@ -127,7 +127,7 @@ export const conversationRoutes = {
     description: ofLatestRun,
     allow: teamWrites,
     params: conversation,
-    answer: { status: 200, description: 'The agent of the run was told', schema: InterruptedRun },
+    answer: { status: 200, description: 'The agent of the run was notified', schema: InterruptedRun },
     errors: { ...runRoutes.interruptRun.errors, 404: noConversation },
   },
   forkConversation: {

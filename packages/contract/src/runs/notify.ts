@@ -31,7 +31,7 @@ export const NotifyRule = z
     const message = given === undefined ? 'is required with failed_times' : 'is only for failed_times';
     context.addIssue({ code: 'custom', path: ['times'], message });
   })
-  .meta({ id: 'NotifyRule', description: 'Whom to notify of one kind of failure' });
+  .meta({ id: 'NotifyRule', description: 'The people and event subscriptions to notify of one kind of problem' });
 export type NotifyRule = z.infer<typeof NotifyRule>;
 
 /** The rules of a schedule or an automation. */
@@ -39,15 +39,18 @@ export const NotifyRules = z
   .array(NotifyRule)
   .max(maxNotifyRules)
   .describe(
-    `Whom to notify of what goes wrong, at most ${maxNotifyRules} rules. The person as whom a run acts is asked and notified anyway. In a request: absent, nothing changes; empty, the rules are removed`,
+    `Rules that name people and event subscriptions to notify of problems, at most ${maxNotifyRules}. The person as whom a run acts is asked and notified without a rule. In a request: absent, the rules do not change; empty, they are removed`,
   );
 
 /** The rules of a budget. */
 export const BudgetNotifyRules = z
   .array(
-    z
-      .object({ on: z.literal('budget').describe('The budget is used up'), to })
-      .meta({ id: 'BudgetNotifyRule', description: 'Whom to notify when the budget of the team is used up' }),
+    z.object({ on: z.literal('budget').describe('The budget is used up'), to }).meta({
+      id: 'BudgetNotifyRule',
+      description: 'The people and event subscriptions to notify when the budget of the team is used up',
+    }),
   )
   .max(maxNotifyRules)
-  .describe('Whom to notify when the budget is used up. In a request: absent, nothing changes; empty, nobody');
+  .describe(
+    'Rules that name people and event subscriptions to notify when the budget is used up. In a request: absent, the rules do not change; empty, they are removed',
+  );

@@ -34,6 +34,6 @@ export const RunRetry = z
   .meta({
     id: 'RunRetry',
     description:
-      'A new run after a failure with one of these codes, once for each run. All runs together keep within max_cost_usd of the first',
+      'A new run after a failure with one of these codes, once for each run. All these runs together spend at most max_cost_usd of the first one',
   });
 export type RunRetry = z.infer<typeof RunRetry>;

@@ -254,7 +254,7 @@ export const runRoutes = {
       'The agent stops its work and begins the next follow-up. If there is none, the run becomes SUCCEEDED, and its agent waits for a follow-up in the sandbox. `status_message` has the end of the wait; cancelling the run ends the sandbox.',
     allow: teamWrites,
     params: run,
-    answer: { status: 200, description: 'The agent was told', schema: EmptyResponse },
+    answer: { status: 200, description: 'The agent was notified', schema: EmptyResponse },
     errors: { 400: 'No turn is in progress, or the run is BLOCKED: answer it or cancel it', 404: noRun },
   },
   getHarnessUsage: {

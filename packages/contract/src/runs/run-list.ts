@@ -89,7 +89,7 @@ export const RunFilters = z.object({
   factory_only: z.boolean().optional().meta({ description: 'true: only runs that an agent of a factory executes' }),
   q: Text.max(500).optional().meta({
     description:
-      'The id of a run, or the URL of its page; or up to 10 words, in any case and order. A run matches where each of them begins a word of its title, skill or prompt (of the first 4,000 characters), or stands anywhere in title or skill; where no run does, those are listed whose title or skill has words that differ from these by one letter, where they have four or more',
+      'The id of a run, or the URL of its page; or up to 10 words, in any case and order. A run matches if each of these words is anywhere in its title or skill, or begins a word of its prompt (first 4,000 characters). If no run matches, words of four or more letters also match words of title and skill that differ in one letter',
   }),
 });
 export type RunFilters = z.infer<typeof RunFilters>;

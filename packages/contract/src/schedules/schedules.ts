@@ -14,7 +14,7 @@ import { PageInfo, Scope, UserProfile } from '../wire/profiles.ts';
 /** The policy for a schedule that is due while earlier runs of the schedule are still live. */
 export const OverlapPolicy = z.enum(overlapPolicies).meta({
   id: 'OverlapPolicy',
-  description: `The rule for a time while \`max_live_runs\` runs of the schedule are live. \`allow\`: a run starts all the same, unless max_live_runs is set. \`skip\`: none starts. \`queue\`: it starts when one has ended; at most ${maxWaitingFires} wait. \`cancel_previous\`: the oldest live run is cancelled, and a run starts`,
+  description: `The rule for a time while \`max_live_runs\` runs of the schedule are live. \`allow\`: a run starts anyway, unless max_live_runs is set. \`skip\`: none starts. \`queue\`: it starts when one has ended; at most ${maxWaitingFires} wait. \`cancel_previous\`: the oldest live run is cancelled, and a run starts`,
 });
 export type OverlapPolicy = z.infer<typeof OverlapPolicy>;
 

@@ -33,7 +33,7 @@ const PullRequestChange = z
     is_person: z.boolean().describe('False: a bot or an App caused it'),
     conclusion: z.string().optional().describe('Of `checks_completed`: the result in the words of GitHub'),
   })
-  .meta({ id: 'PullRequestChange', description: 'What happened to a pull request' });
+  .meta({ id: 'PullRequestChange', description: 'A change of a pull request' });
 
 /** The run that an event is about, and the change of the run. */
 export const EventData = z

@@ -13,11 +13,8 @@ const Account = z
 const GithubPermission = z
   .object({
     name: z.string().describe('Permission'),
-    access: z
-      .enum(['read', 'write'])
-      .meta({ id: 'GithubAccess', description: 'What an App may do' })
-      .describe('Access'),
-    reason: z.string().describe('What the service needs it for'),
+    access: z.enum(['read', 'write']).meta({ id: 'GithubAccess', description: 'Access of an App' }).describe('Access'),
+    reason: z.string().describe('Purpose for which the service needs it'),
   })
   .meta({ id: 'GithubPermission', description: 'A permission that the App asks for' });
 
@@ -113,12 +110,12 @@ const state = z
 
 export const GithubAnswerOfBrowser = z
   .object({ code, state })
-  .meta({ id: 'GithubAnswerOfBrowser', description: 'What GitHub added to the address of the page' });
+  .meta({ id: 'GithubAnswerOfBrowser', description: 'The parameters that GitHub added to the address of the page' });
 export type GithubAnswerOfBrowser = z.infer<typeof GithubAnswerOfBrowser>;
 
 export const GithubPurpose = z.enum(['link', 'claim']).meta({
   id: 'GithubPurpose',
-  description: 'link: your account on GitHub becomes yours here too. claim: an installation becomes one of the team',
+  description: 'link: connects your account on GitHub with you. claim: makes an installation one of the team',
 });
 export type GithubPurpose = z.infer<typeof GithubPurpose>;
 
@@ -137,7 +134,10 @@ export const AuthorizeGithubRequest = z
       if (purpose === 'claim' && members[name] === undefined)
         context.addIssue({ code: 'custom', path: [name], message: 'is required with claim' });
   })
-  .meta({ id: 'AuthorizeGithubRequest', description: 'What you prove to be yours on GitHub' });
+  .meta({
+    id: 'AuthorizeGithubRequest',
+    description: 'The account or the installation that you prove to be yours on GitHub',
+  });
 export type AuthorizeGithubRequest = z.infer<typeof AuthorizeGithubRequest>;
 
 export const GithubAuthorizationUrl = z

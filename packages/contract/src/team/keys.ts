@@ -10,7 +10,7 @@ export const KeyKind = z.enum(keyKinds).meta({
 });
 export type KeyKind = z.infer<typeof KeyKind>;
 
-/** What an agent key is limited to. */
+/** The purpose to which an agent key is limited. */
 export const KeyLimit = z.enum(keyLimits).meta({
   id: 'KeyLimit',
   description:

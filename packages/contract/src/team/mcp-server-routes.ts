@@ -68,7 +68,7 @@ export const mcpServerRoutes = {
     path: `${path}/{serverId}`,
     tag: 'mcp_servers',
     summary: 'Delete an MCP server',
-    description: 'Runs that begin later and name it become FAILED `resource_not_found`.',
+    description: 'Later runs that name it become FAILED `resource_not_found`.',
     allow: writes,
     params: server,
     answer: { status: 200, description: 'Deleted', schema: DeleteResponse },

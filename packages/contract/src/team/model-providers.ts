@@ -35,7 +35,10 @@ export const ModelProviderAccess = z
       .describe('Last 4 characters of the stored key; absent: no key is stored, or it is shorter than 16 characters'),
     set_by: UserProfile.optional().describe('Person who stored it'),
     set_at: Timestamp.optional().describe('When it was stored, RFC 3339 in UTC'),
-    problem: z.string().optional().describe('Why what is stored is not used; absent: it is used, or nothing is stored'),
+    problem: z
+      .string()
+      .optional()
+      .describe('Why the stored key or base URL is not used; absent: it is used, or nothing is stored'),
   })
   .meta({ id: 'ModelProviderAccess', description: 'The access to a provider of models, without its key' });
 export type ModelProviderAccess = z.infer<typeof ModelProviderAccess>;

@@ -15,7 +15,7 @@ export const isAtLeast = (has: Role, needed: Role): boolean => roles.indexOf(has
 export const principalKinds = ['user', 'agent', 'run', 'worker', 'session'] as const;
 export type PrincipalKind = (typeof principalKinds)[number];
 
-/** What an agent key can be limited to. `definition_plans`: checking and planning definitions of factories. */
+/** The purposes to which an agent key can be limited. `definition_plans`: checking and planning definitions of factories. */
 export const keyLimits = ['definition_plans'] as const;
 export type KeyLimit = (typeof keyLimits)[number];
 

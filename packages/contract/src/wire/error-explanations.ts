@@ -18,7 +18,7 @@ export const errorExplanations: Readonly<Record<keyof typeof errorCatalogue, str
     'A clone, a setup command, the working directory or an MCP server failed before the agent began. The message has the end of its output.',
   content_policy_violation: 'The prompt or a setup command was flagged.',
   result_invalid:
-    'The run has an `output_schema`, and its agent submitted no result that matches it, also after it was told why. The message has the path and the reason. Change the prompt or the schema, or send a follow-up.',
+    'The run has an `output_schema`, and its agent submitted no result that matches it, even after it got the reason. The message has the path and the reason. Change the prompt or the schema, or send a follow-up.',
   checks_failed:
     'A check of the run failed, also after its output went back to the agent. The message has the end of the output. Read the check in the timeline, and send a follow-up or start the run again.',
   conflict: 'The resource is in a state that forbids the request right now. Read it again and retry.',

@@ -19,7 +19,7 @@ export const routeTags = {
   audit_log: 'Who changed what',
   acceptances:
     'Revisions of environments and other contents that people accept before their runs execute them with all rights',
-  inbox: 'What needs a person: questions, reviews, failed runs and acceptances',
+  inbox: 'Notifications that need a person: questions, reviews, failed runs and acceptances',
   secrets: 'Values that runs use and nobody reads back',
   event_subscriptions: 'Webhooks that the service sends when something happens to a run',
   mcp_servers: 'MCP servers that the team has stored for its runs',

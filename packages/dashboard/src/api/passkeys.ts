@@ -71,7 +71,7 @@ async function explained<T>(work: () => Promise<T>): Promise<T> {
   } catch (failure) {
     const { name, message } = failure as Error;
     if (name === 'NotAllowedError' || name === 'AbortError')
-      throw new PlainFailure('No passkey was used: the question was cancelled, or its time is over.');
+      throw new PlainFailure('No passkey was used: you cancelled the request, or it timed out.');
     if (name === 'InvalidStateError') throw new PlainFailure('This device has a passkey for you already.');
     throw new PlainFailure(`This browser cannot use a passkey here: ${message}`);
   }

@@ -6,8 +6,8 @@ import { NotFound } from './not-found.tsx';
 import { Page } from './page.tsx';
 
 /**
- * The page of one thing. Shows `children` as soon as the thing is read. Before that, shows a placeholder; if there is no such thing or it cannot be
- * read, says so. `what`: the kind of thing, such as `webhook`.
+ * The page of one object. Shows `children` as soon as the object is read, and a placeholder before that. Shows an error if the object does not
+ * exist or cannot be read. `what`: the kind of object, such as `webhook`.
  */
 export function DetailPage<T>({
   what,

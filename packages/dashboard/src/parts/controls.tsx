@@ -1,4 +1,4 @@
-/** What a person presses or fills in. */
+/** Buttons, links and inputs. */
 
 import { createLink } from '@tanstack/react-router';
 import type { ComponentProps, ReactNode } from 'react';

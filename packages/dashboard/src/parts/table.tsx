@@ -17,10 +17,10 @@ export interface Column extends Look {
 /** A cell of a table, with its look as members. */
 export const Cell = box('td');
 
-/** The cell of a thing that runs: its name, and what it says now. */
+/** The cell of a run or a schedule: its name and its state in words. */
 export const RunCell = box('span', styles.run);
 
-/** What a run or a schedule says now, beside its name. */
+/** The state of a run or a schedule in words, beside its name. */
 export const Say = box('span', styles.say, looks.dim);
 
 type TableProps = Look &
@@ -28,7 +28,7 @@ type TableProps = Look &
     columns?: readonly Column[];
     /** True: the table fills its screen. Otherwise it is in a card. */
     bare?: boolean;
-    /** True: a card that has more than the table is around it. */
+    /** True: the table is in a card that also has other content. */
     inCard?: boolean;
     /** True: on narrow pages the screen shows each row as a block. */
     stacked?: boolean;

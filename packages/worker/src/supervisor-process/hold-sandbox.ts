@@ -61,7 +61,7 @@ interface Held extends Pick<SupervisionOptions, 'relays' | 'onOver'> {
   adoptSeconds: number;
   worker?: WorkerLines | undefined;
   sandbox?: PreparedSandbox;
-  /** What must be open in the sandbox before the agent starts. */
+  /** The parts that must be open in the sandbox before the agent starts. */
   egressOpened?: Promise<void>;
   systemOpened?: Promise<void> | undefined;
   isPreparing: boolean;

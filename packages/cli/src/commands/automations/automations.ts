@@ -110,7 +110,7 @@ export const automations: readonly Row[] = [
   request(
     'dryRunAutomation',
     'dry-run',
-    'show the run that a delivery or a schedule would start, or the reason why it would start none; creates nothing',
+    'show the run that a delivery or a schedule would start, or the reason why no run would start; creates nothing',
     {
       arguments: [automation],
       flags: {

@@ -44,7 +44,7 @@ export const budget = [
       },
       '--notify <rules>': {
         member: 'notify',
-        help: 'whom to notify when it is used up: budget=UID,SUBSCRIPTION; none: nobody',
+        help: 'people and event subscriptions to notify when it is used up: budget=UID,SUBSCRIPTION; none removes the rules',
         read: readRules,
       },
     },

@@ -110,7 +110,7 @@ export const environments = [
   }),
   request('removeEnvironmentGuest', 'guests remove', 'remove a guest', {
     arguments: [environment, { usage: '<person-uid>' }],
-    lines: (_, { uid, userUid }) => `${userUid} is no guest of ${uid}`,
+    lines: (_, { uid, userUid }) => `${userUid} is not a guest of ${uid}`,
   }),
   group('invitations', 'answer your invitations to environments of other teams'),
   request('listEnvironmentInvitations', 'invitations list', 'list them', {
@@ -144,6 +144,6 @@ export const environments = [
   }),
   request('leaveEnvironment', 'leave', 'leave an environment of another team', {
     arguments: [{ usage: '<environment>' }],
-    lines: (_, { uid }) => `you are no guest of ${uid}`,
+    lines: (_, { uid }) => `you are not a guest of ${uid}`,
   }),
 ];

@@ -26,7 +26,7 @@ export const github = [
     arguments: [{ usage: '<app-uid>' }],
     lines: (_, { appUid }) => `your account of ${appUid} is unlinked`,
   }),
-  request('releaseGithubInstallation', 'release', 'give up an installation, whose events then start nothing', {
+  request('releaseGithubInstallation', 'release', 'release an installation, so that its events start nothing', {
     arguments: [{ usage: '<installation-uid>' }],
     lines: (_, { installationUid }) => `${installationUid} is released`,
   }),

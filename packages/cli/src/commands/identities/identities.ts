@@ -25,7 +25,7 @@ export const identities = [
     },
   }),
   request('getAgentIdentity', 'show', 'show one as JSON', { arguments: [identity] }),
-  request('createAgentIdentity', 'create', 'create one, and print its UID', {
+  request('createAgentIdentity', 'create', 'create an identity, and print its UID', {
     arguments: [
       {
         usage: '<file>',
@@ -48,7 +48,7 @@ export const identities = [
     ],
     lines: ({ uid }) => `${uid} is changed`,
   }),
-  request('deleteAgentIdentity', 'delete', 'delete one; its keys stop working at once', {
+  request('deleteAgentIdentity', 'delete', 'delete an identity; its keys stop working at once', {
     arguments: [identity],
     lines: (_, { identityUid }) => `${identityUid} is deleted`,
   }),

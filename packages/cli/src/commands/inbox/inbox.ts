@@ -1,4 +1,4 @@
-/** The inbox: what runs need from the caller. */
+/** The inbox: notifications about runs that need the caller. */
 import type { MarkNotificationsResponse, Notification } from '@runyard/contract/inbox/notifications';
 import { type RequestCommand, type RowRoute, request } from '../../route-commands/row.ts';
 
@@ -23,7 +23,7 @@ const mark = <R extends RowRoute & `${string}Notifications`>(route: R, word: str
 
 /** The commands of `inbox`. */
 export const inbox = [
-  request('listNotifications', 'list', 'list what needs you, newest first', {
+  request('listNotifications', 'list', 'list your notifications, newest first', {
     isDefault: true,
     flags: {
       '--scope <scope>': 'scope',
@@ -48,6 +48,11 @@ export const inbox = [
   request('getNotification', 'get', 'show a notification as JSON', { arguments: [{ usage: '<uid>' }] }),
   mark('readNotifications', 'read', 'mark notifications as read', 'read'),
   mark('unreadNotifications', 'unread', 'mark notifications as not read', 'not read'),
-  mark('dismissNotifications', 'dismiss', 'remove notifications from your inbox; undo takes it back', 'dismissed'),
-  mark('restoreNotifications', 'undo', 'take dismissals back', 'in your inbox again, unless its cause is over'),
+  mark('dismissNotifications', 'dismiss', 'remove notifications from your inbox; undo brings them back', 'dismissed'),
+  mark(
+    'restoreNotifications',
+    'undo',
+    'return dismissed notifications to your inbox',
+    'in your inbox again, unless its cause is over',
+  ),
 ];

@@ -111,7 +111,7 @@ export const models: readonly Row[] = [
     arguments: [{ usage: '<models...>', member: 'enable' }],
     lines: settingsLines,
   }),
-  request('listModelProviders', 'providers', 'list where the service has the access to providers from, for owners', {
+  request('listModelProviders', 'providers', 'list the providers with the source of their keys, for owners', {
     list: {
       of: 'providers',
       columns: [

@@ -42,9 +42,9 @@ export async function readLiveRuns(context: Context, origin: string, anyway: boo
     if (!(error instanceof ApiError || error instanceof ConnectionError)) throw error;
     if (error instanceof ApiError && !anyway)
       throw new Failure(
-        `cannot see whether runs are live: ${reason}\nTo stop all the same, and end them: bin/runyard down --force`,
+        `cannot see whether runs are live: ${reason}\nTo stop anyway and end the runs: bin/runyard down --force`,
       );
-    context.report(`cannot see whether runs are live (${reason}); stopping all the same`);
+    context.report(`cannot see whether runs are live (${reason}); stopping anyway`);
     return { count: 0, more: false, first: [] };
   }
 }

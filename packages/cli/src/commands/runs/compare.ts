@@ -96,11 +96,11 @@ async function confirm(
     );
   const { costUsd, reach } = outlookOf(originals, variants * times);
   context.report(
-    `${count} new runs: ${originals.length} x ${variants} variants x ${times}; at the cost of the originals about ${formatUsd(costUsd)}`,
+    `${count} new runs: ${originals.length} runs x ${variants} variants x ${times} times; about ${formatUsd(costUsd)} if each costs as much as its original`,
   );
   context.report('they begin at the commits of the originals, and can neither push nor open pull requests');
   if (reach.length > 0)
-    context.report(`they get, and may change things with: ${harmlessLine(reach.join(', '), 1_000)}`);
+    context.report(`they can use, and change things with: ${harmlessLine(reach.join(', '), 1_000)}`);
   if (yes) return;
   if (!process.stdin.isTTY)
     throw new Failure('nothing was started: there is no terminal for the question; start the runs with --yes', 2);

@@ -124,7 +124,7 @@ export async function firstRuns(client: Listing, query: Query, limit: number): P
 
 /**
  * Prints the result of a run as JSON.
- * @throws Failure if the run has none, which says why
+ * @throws Failure with the reason if the run has no result
  */
 export async function showResult(context: Context, runId: string): Promise<void> {
   const run = await connect(context).getRun({ params: { runId } });

@@ -93,7 +93,10 @@ export function declareRerun(command: Command): void {
     .option('--name <name>', 'another label')
     .option('--max-cost <usd>', 'another limit for the cost of the run')
     .option('--metadata <key=value>', "pairs that replace the run's pairs; repeat for more", collect)
-    .option('--failed', 'instead of the run: repeat the failed runs of its tree, each once, below their parents')
+    .option(
+      '--failed',
+      'repeat the failed runs in the tree of the run instead of the run, each once, below their parents',
+    )
     .option('--follow', 'wait until the new run ends or is BLOCKED, and exit with the code of its state')
     .option(...asJson)
     .addHelpText('after', exitCodesHelp)

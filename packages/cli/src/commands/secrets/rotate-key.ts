@@ -15,7 +15,7 @@ export async function rotateSecretsKey(context = processContext()): Promise<void
   switch (outcome.kind) {
     case 'rotated':
       context.out(
-        `${outcome.file}: key ${outcome.keyId} seals from now on; ${outcome.previousKeyId} still opens.\nA running service seals what it holds again within seconds, and removes the earlier key a day later. Copy the file to your backup.\n`,
+        `${outcome.file}: key ${outcome.keyId} seals from now on; ${outcome.previousKeyId} still opens.\nA running service seals its stored values again within seconds, and removes the earlier key a day later. Copy the file to your backup.\n`,
       );
       return;
     case 'no_file':

@@ -33,7 +33,7 @@ const ruleFlags = {
   },
   '--duplicate-window <seconds>': {
     member: 'duplicate_window_seconds',
-    help: 'how long equal signed bytes count once, at first 300; 0: not at all',
+    help: 'time in which equal signed bytes count as one delivery, at first 300; 0: each counts',
   },
   '--signature <json>': {
     member: 'signature',

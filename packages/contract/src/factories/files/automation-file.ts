@@ -48,7 +48,7 @@ export const AutomationFile = strictObject({
       'Field of the payload, such as `data.id`: `overlap` only counts runs whose payload has the same value in this field',
     ),
   notify: NotifyRules.optional().describe(
-    'Whom to notify of what goes wrong: a list of `on`, `times` and `to`, as in the API. Default: nobody',
+    'Rules that name people and event subscriptions to notify of problems: a list of `on`, `times` and `to`, as in the API. Default: no rules',
   ),
   credentialStrategy: CredentialStrategyOfFile,
   githubTools: GithubTools.optional().describe(

@@ -166,7 +166,7 @@ const ownPullRequest = strictObject({
 })
   .optional()
   .describe(
-    'Only pull requests whose branch a run of the team has pushed, and that the run has reported. The event must come from a GitHub App',
+    'Only pull requests that a run of the team has reported and whose branch this run has pushed. The event must come from a GitHub App',
   );
 
 const githubFilter = (keys: readonly GithubFilterKey[], hasOwn: boolean) =>

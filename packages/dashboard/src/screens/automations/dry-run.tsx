@@ -11,7 +11,7 @@ import { Simulated } from '../webhooks/simulated.tsx';
 
 /**
  * Shows the run that the saved automation would start now, without starting it: for the chosen delivery or payload, or for a time of one of
- * its schedules. Shows also why it would start none.
+ * its schedules. If no run would start, shows the reason.
  */
 export function DryRun({
   factoryUid,

@@ -12,11 +12,11 @@ import { NotificationList } from './notification-list.tsx';
 const Revisions = lazy(async () => ({ default: (await import('./revisions.tsx')).Revisions }));
 const route = getRouteApi('/shell/inbox');
 
-/** The tabs: what waits for the person, what waits for anybody of the team, and revisions to accept. */
+/** The tabs: notifications of the person, notifications of everybody in the team, and revisions to accept. */
 const tabs = { mine: 'For you', team: 'For the team', acceptances: 'Revisions to accept' } as const;
 type Tab = keyof typeof tabs;
 
-/** The inbox of a person: what needs the person, or somebody else of the team. */
+/** The inbox: notifications of the person or of other members of the team. */
 export function InboxScreen() {
   const named = oneOf(route.useSearch({ select: ({ tab: name }) => name }));
   const mayAccept = useMay('member');

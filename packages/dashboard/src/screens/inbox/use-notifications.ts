@@ -10,7 +10,7 @@ import { type KindFilter, kindFilters } from './kinds.ts';
 /** All events that arrive within this number of milliseconds cause only one read. */
 const readMs = 1_000;
 
-/** What the list shows. */
+/** The filters of the list. */
 export interface Shown {
   readonly scope: 'mine' | 'team';
   readonly filter: KindFilter | undefined;

@@ -24,7 +24,7 @@ const withValue = (options: Options, value: string): Options =>
 /** Members of the draft that one text sets. */
 type TextMember = Exclude<keyof Draft, 'isFresh' | 'servers'>;
 
-/** Shows the fields of a run below its prompt: what works on it, and where. Further fields are behind “More”. */
+/** Shows the fields of a run below its prompt: harness, model and environment. Further fields are behind “More”. */
 export function Choices({
   draft,
   change,

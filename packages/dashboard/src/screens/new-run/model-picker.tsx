@@ -11,7 +11,7 @@ import { Icon } from '../../parts/icon.tsx';
 import menu from '../../parts/menu.module.css';
 import styles from './new-run.module.css';
 
-/** What works on the prompt: a harness with a model. An empty harness is the built-in one; an empty model is the default. */
+/** A harness with a model, which work on the prompt. An empty harness is the built-in one; an empty model is the default. */
 export interface Worker {
   readonly harness: string;
   readonly model: string;

@@ -35,7 +35,7 @@ const known: Readonly<Record<string, (members: Members) => readonly [IconName, s
   plan_changed: (data) => ['warn', `In plan mode, the agent changed ${word(data, 'path')}.`],
   ran_without_question: (data) => [
     'warn',
-    `The harness did ${word(data, 'name', 'title')} without the question that the policy wants.`,
+    `The harness did ${word(data, 'name', 'title')} without asking, although the policy requires a question.`,
   ],
   event_refused: () => ['warn', 'The service refused a part of the conversation'],
 };

@@ -3,7 +3,7 @@
 import type { IconName } from '../../parts/icons.ts';
 import { type ActionEntry, textOf } from './entry.ts';
 
-/** What an action does, in the words of the page. */
+/** The kinds of actions that the page describes in words. */
 type StepKind =
   | 'command'
   | 'read'

@@ -117,7 +117,7 @@ function List({
   children,
 }: {
   runs: Runs;
-  /** Another key is another list, which begins at its top. */
+  /** When the key changes, the list begins at its top. */
   listKey: string;
   /** Names of the columns that are shown. */
   shown: readonly string[];

@@ -27,7 +27,7 @@ export function postManifest(teamUid: string, url: string, manifest: string): vo
   form.submit();
 }
 
-/** What GitHub added to the address. */
+/** The parameters that GitHub added to the address. */
 export interface BackFromGithub {
   readonly code?: string | undefined;
   readonly state?: string | undefined;

@@ -53,7 +53,7 @@ export function McpServers() {
       removal={({ id, name }) => ({
         title: `Delete the MCP server ${visibleText(name)}?`,
         action: 'Delete the server',
-        text: 'Runs that begin later and name it fail with resource_not_found.',
+        text: 'Later runs that name it fail with resource_not_found.',
         run: () => client.deleteMcpServer({ params: { serverId: id } }),
       })}
     />

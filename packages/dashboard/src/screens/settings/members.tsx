@@ -80,7 +80,7 @@ export function Members() {
           close={() => setMade(undefined)}
         >
           <P tone="muted">
-            Send it to the person. Whoever opens it first can join, so send it where only this person reads.
+            Send it to the person. The first person who opens it can join, so send it over a private channel.
           </P>
         </SecretOnceDialog>
       )}

@@ -71,7 +71,7 @@ export function Secrets() {
       removal={(secret) => ({
         title: `Delete the secret ${secret.name}?`,
         action: 'Delete the secret',
-        text: `Runs that begin later and need it fail. It may be used by: ${usersOf(secret)}. Nobody can read its value afterwards.`,
+        text: `Later runs that need it fail. These may use it: ${usersOf(secret)}. Nobody can read its value afterwards.`,
         run: () => client.deleteSecret({ params: { name: secret.name }, query: { scope: secret.scope } }),
       })}
       below={() => (

@@ -26,7 +26,7 @@ interface Waiting<Q, A> {
 }
 
 /**
- * Runs one query at a time. Questions that arrive meanwhile share the next query, and equal questions are asked once. So any number of
+ * Runs one query at a time. The next query answers all questions that arrived meanwhile, and equal questions only once. So any number of
  * streams use one connection of the pool, and each question costs less when many arrive at once.
  */
 export function sharedReads<Q, A>(options: SharedReadsOptions<Q, A>): SharedReads<Q, A> {

@@ -113,7 +113,7 @@ const readTeamNews: TeamSource['read'] = async (db, epoch, after, foreign) => {
   }));
 };
 
-/** What the streams of a team send of one row. `at`: the position after the row. */
+/** The frames that streams of a team send for one row. `at`: the position after the row. */
 interface SentRow {
   readonly at: TeamPosition;
   /** Null: nothing is sent, because the object of the row was deleted a moment ago. */

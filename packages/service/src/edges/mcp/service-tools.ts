@@ -63,7 +63,7 @@ export const listInbox: Tool = {
   name: 'list_inbox',
   title: 'List the inbox',
   description:
-    'Lists what needs your user: questions and permission requests of runs, plans and pull requests to review, failed runs and revisions to accept. With an agent key, use the scope team.',
+    'Lists notifications that need your user: questions and permission requests of runs, plans and pull requests to review, failed runs and revisions to accept. With an agent key, use the scope team.',
   operation: 'listNotifications',
   members: ['scope', 'factory_uid', 'kind', 'limit', 'cursor'],
   effect: 'reads',

@@ -37,7 +37,7 @@ const isBranch = (name: string): boolean =>
 
 const isFolder = (name: string): boolean => name !== '' && name.length <= 1_000 && !/\p{Cc}/u.test(name);
 
-/** Reads the arguments. Undefined: the caller only reads the task. A string: what is wrong with the arguments. */
+/** Reads the arguments. Undefined: the caller only reads the task. A string: the fault in the arguments. */
 export function readStart(given: Json): Start | string | undefined {
   const { start_working = false, notify_foreman = false, workspace_dir = '.', branch, note } = given;
   for (const [name, value] of Object.entries({ start_working, notify_foreman }))

@@ -8,7 +8,7 @@ export interface LoopDeps {
   readonly log: Logger;
   /** Returns x with 0 ≤ x < 1, for jitter. */
   readonly random: () => number;
-  /** Makes the query for due work of all loops that have a statement for their work. */
+  /** Makes one query that finds due work for all loops whose work a statement can find. */
   readonly makeFindDue: (due: readonly (readonly Statement[])[]) => FindDue;
   /** Time between two queries for due work, milliseconds. Default: a second. */
   readonly lookEveryMs?: number;

@@ -57,7 +57,7 @@ describe('a key', () => {
     await service.ok('DELETE', `/keys/${await keyIdOf(key)}`);
     await Promise.all(ends);
     const first = await Promise.race([...others, service.request('GET', '/keys').then(() => 'they are open')]);
-    expect(first, 'those of another key go on').toBe('they are open');
+    expect(first, 'connections of another key continue').toBe('they are open');
     for (const process of processes) await expect(acceptedWorker(process.baseUrl, key, 'box')).rejects.toThrow('401');
     await service.deps.db.query('DELETE FROM api_keys WHERE NOT is_operator');
     await service.deps.db.query("SELECT pg_notify('runyard_keys', '')");

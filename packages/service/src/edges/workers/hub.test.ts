@@ -196,7 +196,7 @@ test('the worker gets a cancel with the remaining grace time', async () => {
   await vi.waitFor(() => expect(orders(fake)).toHaveLength(1), { timeout: 60_000 });
   expect(orders(fake)[0]?.grace_ms).toBeGreaterThan(200_000);
   await hub.sendStopOrders();
-  expect(orders(fake), 'it is told once').toHaveLength(1);
+  expect(orders(fake), 'the order is sent once').toHaveLength(1);
 });
 
 test('executions that have not reached INPROGRESS are tried again at once if a restarted worker does not list them', async () => {

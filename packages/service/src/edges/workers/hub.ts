@@ -66,7 +66,7 @@ interface NewConnection extends Pick<Parameters<Hub['connect']>[0], 'send' | 'en
   readonly knowsSidecar: boolean;
 }
 
-/** What a connection needs from its hub. */
+/** The functions of the hub that a connection calls. */
 interface HubOfConnection {
   /** Returns true until the end of the connection. */
   isOpen(): boolean;

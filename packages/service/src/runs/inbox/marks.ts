@@ -41,8 +41,8 @@ export interface Person {
 }
 
 /**
- * Marks notifications of a person. Returns for each UID, which may be any text, whether it is done: false if the notification asks only
- * other people, true also if there is no such notification any more.
+ * Marks notifications of a person. Returns false for each UID whose notification asks only other people, and true for all other UIDs, even
+ * if the notification no longer exists. A UID may be any text.
  */
 export async function markNotifications(
   db: Queryable,

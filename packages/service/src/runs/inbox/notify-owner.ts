@@ -37,7 +37,7 @@ const notify = defineStatement({
   row: {},
 });
 
-/** What happened to an owner. */
+/** An event of an owner. */
 export interface OwnerEvent {
   readonly on: Extract<NotifyEvent, 'failed_times' | 'missed' | 'budget'>;
   /** With `failed_times`: only rules with this number of runs; undefined: all rules. */

@@ -8,7 +8,7 @@ import { isUuid } from '../../platform/store/database/uuid.ts';
 import type { RunActor } from '../../team/access/actor.ts';
 import { findSubscriptions } from '../subscriptions/named.ts';
 
-/** What has rules: a schedule, an automation, or (without both ids) the budget of the team. */
+/** The owner of rules: a schedule, an automation, or (without both ids) the budget of the team. */
 export interface RulesOwner {
   readonly teamId: string;
   readonly scheduleId?: string;
@@ -60,7 +60,7 @@ const remove = defineStatement({
   row: {},
 });
 
-/** The owner is locked, or its change is serialised by its row. `is_told` begins anew. */
+/** The caller has locked the owner, or its row serialises the changes. The new row has the default of `is_told`. */
 const insert = defineStatement({
   name: 'insert_notify_rules',
   text: 'INSERT INTO notify_rules (team_id, schedule_id, automation_uid, rules) VALUES ($1, $2, $3, $4)',
@@ -85,7 +85,7 @@ const readMembers = defineStatement({
   row: { uid: text(), role: text<Role>() },
 });
 
-/** Who sets the rules, and what the present rules name. */
+/** The caller who sets the rules, and the present rules. */
 interface CheckedRules {
   readonly by: { readonly teamId: string; readonly creator: RunActor };
   readonly present: readonly NotifyRule[];

@@ -54,7 +54,7 @@ const targets = (relation: string, isWanted: string): string => `
         ) n CROSS JOIN jsonb_array_elements(n.rules) e(rule) CROSS JOIN jsonb_array_elements_text(e.rule->'to') t(name)
         WHERE ${isWanted}`;
 
-/** Whom a change asks or notifies. */
+/** The recipients of a change. */
 interface Asked {
   /** SQL condition for rules `e.rule` whose people and subscriptions are notified; undefined: rules do not count. */
   readonly rules?: string;
@@ -64,7 +64,7 @@ interface Asked {
 
 /**
  * SQL: the people of the team who are asked about the run `r`: the executor and the people whom rules name. If none of them is a member of
- * the team, the person who started the run is asked, and if this is no member either, the administrators must answer questions. A suspended
+ * the team, the person who started the run is asked. If this person is not a member either, the administrators get the questions. A suspended
  * person cannot answer and is not asked.
  */
 const people = ({ rules, needsAnswer }: Asked): string => `(
@@ -95,7 +95,7 @@ const dataOfRun = `jsonb_strip_nulls(jsonb_build_object('on', target.reason, 'ru
 
 /**
  * Returns common table expressions, `, name AS (…)`, that create a notification for each run of `relation`, which has `notifiedColumns`.
- * `kind`: SQL of its kind for the run `r`; NULL: the run gets none. A run for which nobody is asked gets none either.
+ * `kind`: SQL of its kind for the run `r`; NULL: the run gets no notification. A run without recipients gets no notification either.
  */
 const notify = (relation: string, kind: string, asked: Asked): string => `${
   asked.rules === undefined

@@ -81,7 +81,7 @@ function refusedFollowup(outcome: Refused): Refusal {
     case 'is_check':
       return refuse('operation_not_supported', {
         detail:
-          'The run only runs a check of the run above it, and no agent works in it. Send the message to that run.',
+          'This run only executes a check of its parent run, and no agent works in it. Send the message to the parent run.',
       });
     case 'full':
       return invalid([

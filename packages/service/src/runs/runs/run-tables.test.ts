@@ -72,7 +72,7 @@ test('each run keeps all its values', async () => {
   for (const [n, row] of now.entries()) expect(row).toMatchObject(earlier[n] ?? {});
 });
 
-test('exactly the runs with a live execution are in a sandbox, and the others stand in the list at their last change', async () => {
+test('exactly the runs with a live execution are in a sandbox, and the list sorts the others by their last change', async () => {
   const rows = await db.query<{ n: number }>(
     `SELECT event_seq::int AS n, in_sandbox, list_at = CASE WHEN in_sandbox THEN created_at ELSE updated_at END AS "isInPlace", has_detail FROM runs ORDER BY 1`,
   );

@@ -19,7 +19,7 @@ export interface GithubAppKey {
   privateKey(): string;
 }
 
-/** What a token of an installation may do: only in this repository, and only with these permissions. */
+/** The limits of an installation's token: only this repository, and only these permissions. */
 export interface TokenScope {
   readonly installationId: string;
   readonly repositoryId: number;
@@ -80,7 +80,7 @@ const headerOf = (answer: HostAnswer, name: string): string | undefined => {
   return typeof value === 'string' ? value : undefined;
 };
 
-/** Returns how long GitHub wants no requests; null if the answer is not about a limit. */
+/** Returns the time for which GitHub refuses further requests; null if the answer is not about a limit. */
 function limitOf(answer: HostAnswer, message: string, nowMs: number): number | null {
   if (answer.status !== 403 && answer.status !== 429) return null;
   const after = Number(headerOf(answer, 'retry-after') ?? Number.NaN);
@@ -132,7 +132,7 @@ const urlOf = ({ api }: GithubHost, { path }: GithubRequest): string =>
 /** Creates the functions of `GithubApi`, with a cache of tokens in this process. `now` returns the Unix time in milliseconds. */
 export function openGithubApi(now: () => number = Date.now): GithubApi {
   const tokens = new Map<string, { readonly token: string; readonly until: number }>();
-  /** Until these times, GitHub wants no requests of an installation. */
+  /** Until these times, GitHub refuses requests of an installation. */
   const paused = new Map<string, number>();
 
   async function ask(

@@ -84,7 +84,7 @@ const remove = defineStatement({
   row: { ...row, notified: text() },
 });
 
-/** What is stored about a provider, without its key. */
+/** The stored facts about a provider, without its key. */
 export type StoredProvider = RowOf<typeof lockOne>;
 
 /** Contains the time, so that an entry of the audit log shows that a key was replaced by a key with the same end. */

@@ -197,8 +197,7 @@ function mismatch(
 }
 
 const byOwn = 'the GitHub App itself caused the event, and the trigger is not limited by own_pull_request';
-const notOwn =
-  'the event is about no pull request whose branch a run of the team has pushed, or comes from no GitHub App';
+const notOwn = 'no run of the team has pushed the branch of this pull request, or the event comes from no GitHub App';
 
 /** Returns the unmet condition on the pull request of an event. */
 export const ownPullRequestCheck = (reason: string): Check => ({

@@ -31,8 +31,8 @@ const countListeners = defineStatement({
 });
 
 /**
- * Returns the faults of the schedules that triggers name. An id that the stored automation has already is no fault: the schedule may have
- * been deleted. `keepsUnknown`: other ids that name no schedule of the team are no faults either.
+ * Returns the faults of the schedules that triggers name. An id that the stored automation already has is accepted, because the schedule may
+ * have been deleted. `keepsUnknown`: other unknown ids are accepted too.
  */
 export async function faultsOfScheduleIds(
   tx: Queryable,

@@ -11,7 +11,7 @@ import type { FaultList } from './fault-list.ts';
 
 export type AutomationMembers = CreateAutomationRequest;
 
-/** An automation with the rules that name whom to notify; absent: it has none. */
+/** An automation with its rules for notifications; absent: it has no rules. */
 export type AutomationWithRules = AutomationRow & { readonly notify?: readonly NotifyRule[] };
 
 /**

@@ -22,7 +22,7 @@ const refusedCheck = (kind: 'busy' | 'too_slow'): Refusal =>
     ? tooBusy('Too many checks of definition files are already waiting, from this caller or from all callers.')
     : invalid([{ path: 'files', message: 'take too long to read; send fewer files, or simpler YAML' }]);
 
-/** Returns the number of a version in a path; null for a text that is no such number. */
+/** Returns the number of a version in a path; null if the text is not such a number. */
 const versionIn = (text: string): number | null => (/^[1-9]\d{0,8}$/.test(text) ? Number(text) : null);
 
 function refusedApply(outcome: Exclude<ApplyOutcome, { kind: 'applied' }>, factoryUid: string): Refusal {

@@ -1,4 +1,4 @@
-/** What runs write on GitHub with their tools: how often they did, and the pull requests that they opened. */
+/** Counts the texts that runs write on GitHub with their tools, and finds the pull requests that they opened. */
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { defineStatement, integer, uuid } from '../../platform/store/database/statement.ts';
 import type { GithubApi, GithubAppKey } from '../../team/code-hosts/github-api.ts';
@@ -30,7 +30,7 @@ const count = defineStatement({
   row: { used: integer, tried: integer },
 });
 
-/** Counts what else the run has written with a tool, and all its attempts. What GitHub refused counts only as an attempt. */
+/** Counts the other texts that the run has written with a tool, and all its attempts. A refusal by GitHub counts only as an attempt. */
 export async function countAnswers(
   db: Queryable,
   { runId, tool, key }: Readonly<Record<'runId' | 'tool' | 'key', string>>,

@@ -92,7 +92,7 @@ export interface AppSecrets {
 
 export type AppRow = RowOf<typeof readOne>;
 
-/** What the service knows about a new App. */
+/** The facts and secrets of a new App. */
 export interface NewApp extends AppSecrets {
   /** Default: a new UID. */
   readonly uid?: string;

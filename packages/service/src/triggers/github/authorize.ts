@@ -11,7 +11,7 @@ import type { GithubAccount } from './people.ts';
 const purpose = 'github authorization';
 const minutes = 15;
 
-/** What a person has begun to prove. */
+/** A person's authorization in progress. */
 export interface Attempt {
   readonly purpose: GithubPurpose | 'create';
   readonly userUid: string;

@@ -55,8 +55,8 @@ export async function limitReached(db: Queryable, placeId: string): Promise<keyo
 }
 
 /**
- * Begins to write a comment. No other process may write it until the lease ends. `asked_at`: when an earlier attempt asked GitHub to create
- * the comment, so that GitHub may have it although no answer arrived.
+ * Begins to write a comment. No other process may write it until the lease ends. `asked_at`: the time at which an earlier attempt asked GitHub
+ * to create the comment. If it is set, GitHub may have the comment although no answer arrived.
  */
 const lease = defineStatement({
   name: 'lease_github_comment',

@@ -1,4 +1,4 @@
-/** Adds to an event what its payload does not say: the comments of a review, and the mention that the label of a factory means. */
+/** Adds facts to an event that its payload lacks: the comments of a review, and a mention for the label of a factory. */
 import type { GithubEvent } from '@runyard/contract/webhooks/github-events';
 import type { AppRow } from './apps.ts';
 import type { AskDeps } from './ask-place.ts';

@@ -1,4 +1,4 @@
-/** The label `factory:ALIAS`. Whoever sets it on an issue or a pull request asks the App for work, as with a mention. */
+/** The label `factory:ALIAS`. On an issue or a pull request, it starts work like a mention of the App. */
 import type { GithubEvent } from '@runyard/contract/webhooks/github-events';
 import type { Queryable } from '../../platform/store/database/database.ts';
 import { readFactory } from '../factories/factories.ts';

@@ -122,7 +122,7 @@ export async function claimInstallation(
     name: `GitHub ${account.login}`.slice(0, 100),
     auth_mode: 'signature',
     signature_scheme: 'github',
-    // Nobody knows this secret: events of the installation arrive at the route of its App, which checks the signature of the App.
+    // No sender has this secret: events of the installation arrive at the route of its App, which checks the signature of the App.
     secret: randomBytes(32).toString('base64url'),
     enabled: true,
   });

@@ -41,7 +41,7 @@ export interface GithubAccount {
   readonly login: string;
 }
 
-/** Returns the UID of the person who has linked the account; null: nobody has. */
+/** Returns the UID of the person who has linked the account; null: no person has linked it. */
 export async function findPerson(db: Queryable, appUid: string, githubId: number): Promise<string | null> {
   return (await db.query(findOwner, [appUid, githubId]))[0]?.user_uid ?? null;
 }

@@ -90,7 +90,7 @@ export async function readRunOfPlace(db: Queryable, placeId: string): Promise<Ru
   return found ? { runId: found.run_id, isRestricted: found.is_restricted, senderId: found.sender_id } : null;
 }
 
-/** A run that repeats another one, by itself or because somebody asked for it, has the place of that run. A run for a comparison has none. */
+/** A retry or a rerun has the place of the run that it repeats. A run for a comparison has no place. */
 const readPlaceOf = defineStatement({
   name: 'read_github_place_of_run',
   text: `
@@ -111,13 +111,13 @@ const readPlaceOf = defineStatement({
 
 interface PlaceOfRun extends Omit<RunOfPlace, 'runId'> {
   readonly placeId: string;
-  /** UID of the person who caused the event; null: nobody who has linked the account. */
+  /** UID of the person who caused the event; null: no person has linked the account. */
   readonly person: string | null;
 }
 
 /**
  * Returns the place of the event that started a run, or the run that it repeats; null: no event of this installation started it, or the event
- * has no place. The metadata of a run proves nothing, because members choose it. `webhookUid`: the webhook of the installation; null: any.
+ * has no place. The metadata of the run do not decide, because members choose them. `webhookUid`: the webhook of the installation; null: any.
  */
 export async function readPlaceOfRun(
   db: Queryable,
@@ -136,6 +136,6 @@ const claimNotice = defineStatement({
   row: { id: uuid },
 });
 
-/** Returns whether nobody was told in this place before how to link an account. */
+/** Marks the place. Returns true at the first call: the notice how to link an account was not yet written there. */
 export const isFirstNotice = async (tx: Queryable, placeId: string): Promise<boolean> =>
   (await tx.query(claimNotice, [placeId])).length === 1;

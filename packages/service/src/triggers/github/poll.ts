@@ -125,14 +125,14 @@ function noteSeen(app: AppRow, { guid, deliveredMs }: Item): void {
   seen.set(`${app.uid} ${guid}`, deliveredMs);
 }
 
-/** Entries that fail are read again for this time. One entry that always fails must not keep the others from their effect. */
+/** Entries that fail are read again for this time. An entry that always fails must not block the others. */
 const longestAgainMs = 6 * 3_600_000;
 /** Largest number of such entries in one round. */
 const maxAgain = 60;
-/** Largest number of such entries of one repository. Its later ones wait, so that it does not hold up other repositories. */
+/** Largest number of such entries of one repository. Further entries wait, so that the repository does not delay other repositories. */
 const maxAgainOfRepository = 20;
 
-/** `again`: the entry must be read again later. `stop`: the entries after it too, because GitHub or the service is busy. */
+/** `again`: read this entry again later. `stop`: read this entry and all later ones again, because GitHub or the service is busy. */
 type Handled = 'done' | 'again' | 'stop';
 
 /** Handles one entry. An entry that has failed for long is left out. */

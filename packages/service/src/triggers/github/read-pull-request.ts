@@ -1,4 +1,4 @@
-/** Reads what an event of GitHub says about a pull request. */
+/** Reads the facts about a pull request from an event of GitHub. */
 import type { PullRequestChangeType } from '@runyard/contract/runs/artifacts';
 import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
 import { z } from 'zod';
@@ -103,7 +103,7 @@ function seenOf(pull: z.infer<typeof PullRequest>): SeenPullRequest {
 /** Largest number of pull requests of one check suite. */
 const maxPulls = 5;
 
-/** Returns the pull requests at whose head a check suite has ended. A check of a fork names none. */
+/** Returns the pull requests whose head has a check suite that ended. For forks, GitHub names no pull requests, so there are none. */
 function readChecks(event: AppEvent, guid: string, payload: unknown): PullRequestEvent[] {
   const read = event.name === 'check_suite' && event.action === 'completed' ? parseUntrusted(Checks, payload) : null;
   if (!read?.success) return [];

@@ -149,8 +149,8 @@ export async function receiveEvent(deps: ReceiveDeps, received: ReceivedEvent): 
     const repeated = await rerunOfCheck(deps, received, event);
     if (repeated !== null) return repeated;
   }
-  // What the App itself does starts nothing, but its pull requests are followed too. Checks of other Apps have as sender the account that
-  // has pushed the commit, which is often the App itself.
+  // Actions of the App itself start nothing, but the service records the events of its pull requests. The sender of a check of another App is
+  // the account that has pushed the commit, which is often the App itself.
   const isCheck = (name === 'check_suite' || name === 'workflow_run') && event.action === 'completed';
   const isOwn = isCheck ? isCheckOf(app, payload) : isByApp(app, event);
   const read = isOwn ? [] : readGithubDelivery(name, payload);

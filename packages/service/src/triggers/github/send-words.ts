@@ -17,7 +17,7 @@ export interface WordDeps extends AskDeps {
   readonly followUps: Parameters<typeof sendFollowup>[0];
 }
 
-/** Why a comment did not reach its run. The sentence is for the person who wrote it; null: nobody needs to know. */
+/** Why a comment did not reach its run. `why`: a sentence for the author of the comment; null: the author gets no message. */
 type Refused = { readonly kind: 'refused'; readonly why: string | null };
 type Outcome = { readonly kind: 'sent' } | Refused | { readonly kind: 'later'; readonly seconds: number };
 
@@ -68,7 +68,7 @@ function outcomeOf(outcome: SendOutcome): Outcome {
     case 'lacks_right':
     case 'lacks_repository':
       return refused(
-        'The sandbox of this run holds something that you may not use. Repeat the run as your own on its page, or ask its owner.',
+        'The sandbox of this run contains secrets or files that you may not use. Repeat the run as your own on its page, or ask its owner.',
       );
     case 'refused':
       return outcome.path === 'workspace'
@@ -117,7 +117,7 @@ async function attempt(deps: WordDeps, word: ClaimedWord): Promise<Outcome> {
         teamId: place.team_id,
         principal: 'github',
         key: word.id,
-        // A later attempt may begin anew where an earlier one did not; it is the same comment all the same.
+        // The hash has only the id, because a later attempt for the same comment may differ: it may begin anew.
         requestHash: hash('sha256', word.id, 'buffer'),
       },
     }),

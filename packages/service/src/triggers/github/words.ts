@@ -1,6 +1,6 @@
 /**
- * Comments of people that continue a run. A comment is sent to the run by a loop, because the service first asks GitHub whether the account
- * really wrote it: whoever controls the App on GitHub could sign an event with another account.
+ * Comments of people that continue a run. A loop sends each comment to its run after GitHub has confirmed the author, because the owner of
+ * the App on GitHub could sign an event in the name of another account.
  */
 import type { RowRule } from '../../platform/domain.ts';
 import type { Queryable } from '../../platform/store/database/database.ts';
@@ -18,7 +18,7 @@ export interface NewWord {
   readonly message: string;
 }
 
-/** The request that the run's comment shows is the one that a person answers. */
+/** Stores the id of the request that the run's comment shows, because the person answers this request. */
 const insert = defineStatement({
   name: 'insert_github_word',
   text: `

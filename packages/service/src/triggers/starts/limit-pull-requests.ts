@@ -14,7 +14,7 @@ interface Matching {
   readonly mismatch?: Mismatch;
 }
 
-/** What an automation has started for a pull request. */
+/** The runs that an automation has started for a pull request. */
 interface Used {
   count: number;
   readonly heads: Set<string>;
@@ -27,7 +27,7 @@ function reasonOf({ count, heads }: Used, { head, maxStarts }: Omit<LimitedPullR
   if (head !== undefined && heads.has(head))
     return `the automation has started a run for the checks of the commit ${head}`;
   return count >= maxStarts
-    ? `the automation has started ${count} runs for this pull request, as many as max_starts allows`
+    ? `the automation has started ${count} runs for this pull request, the limit of max_starts`
     : undefined;
 }
 
@@ -72,8 +72,8 @@ async function limitOwn<M extends Matching>(tx: Queryable, matches: readonly M[]
 }
 
 /**
- * Limits the runs of triggers without a limit of their own until a person does something in the pull request. Automations are not locked for
- * this, so a few events at the same moment may exceed the limit.
+ * Limits the runs of triggers without a limit of their own until a person acts in the pull request. This does not lock the automations, so
+ * simultaneous events may exceed the limit by a few.
  */
 async function limitWithoutPerson<M extends Matching>(tx: Queryable, matches: readonly M[]): Promise<M[]> {
   const asked = matches.flatMap(({ delivery: { teamId }, row, about, mismatch }) =>
@@ -86,7 +86,7 @@ async function limitWithoutPerson<M extends Matching>(tx: Queryable, matches: re
       .filter(({ count }) => count >= maxStartsWithoutPerson)
       .map(({ automation_uid: uid, url }) => keyOf(uid, url)),
   );
-  const reason = `the automation has started ${maxStartsWithoutPerson} runs for this pull request since a person did something in it; it starts again after a push, comment or review of a person`;
+  const reason = `the automation has started ${maxStartsWithoutPerson} runs for this pull request since a person last acted there; it starts again after a push, comment or review of a person`;
   return matches.map((match) =>
     match.about !== undefined && full.has(keyOf(match.row.uid, match.about))
       ? { ...match, mismatch: { reason, checks: [{ check: 'event', passed: false, reason, trigger: 0 }] } }

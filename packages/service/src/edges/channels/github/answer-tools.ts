@@ -43,7 +43,7 @@ const lineComment = ({ path, line, start_line, side = 'RIGHT', body, suggestion 
 const withMarker = (text: string | undefined, marker: string): string =>
   text === undefined ? marker : `${sanitize(text)}\n\n${marker}`;
 
-/** A label is shown as it is, so it must be clean already. */
+/** Returns the label, or throws if it is not clean: GitHub shows labels unchanged, so the filter cannot clean them. */
 function cleanLabel(label: string): string {
   if (/[\n,]/.test(label) || sanitize(label) !== label) throw new Error('a label for GitHub is not clean');
   return label;

@@ -86,11 +86,9 @@ export async function answerOnGithub(
   const answered = await whileLeased(db, lease, async () => {
     const key = keyOf(session, request);
     const { used, tried } = await countAnswers(db, { runId: session.runId, tool, key });
-    if (used >= most) return conflict(`The run has used ${tool} ${used} times, as often as github_tools allows.`);
+    if (used >= most) return conflict(`The run has used ${tool} ${used} times, the limit of github_tools.`);
     if (tried >= maxTried)
-      return conflict(
-        `The run has tried to write on GitHub ${tried} times, as often as a run may. It may not try again.`,
-      );
+      return conflict(`The run has tried to write on GitHub ${tried} times, the limit of a run. Do not try again.`);
     const target = await targetOf(deps, session, request.input.pull_request);
     return 'place' in target ? await writeOnce(deps, session, { request, target, key }) : target;
   });
@@ -106,7 +104,7 @@ async function targetOf(
   const bound = await readPlaceOfRun(db, session.runId, null);
   const person = bound?.person ? ({ teamId: session.teamId, kind: 'user', uid: bound.person } as const) : null;
   if (person !== null && !bound?.isRestricted && !(await mayStartRuns(db, [person]))(person))
-    return refused('The person who started this run on GitHub may not start runs any more.');
+    return refused('The person who started this run on GitHub may no longer start runs.');
   const place = bound && (await readPlace(db, bound.placeId));
   const app = place && (await readApp(db, place.app_uid, session.teamId));
   const host = githubHostOf(settings);
@@ -164,9 +162,9 @@ async function writeOnce(deps: AnswerDeps, session: RunSession, { request, targe
   if (works.needsPullRequest && place.kind === 'issue')
     return refused(`${tool} needs a pull request; this is an issue.`);
   const first = cleanRequest(deps, session, works, { request, place, marker: markerOf(key) });
-  if (first === null) return refused('A text, path or label cannot be made clean for GitHub. Write plain words.');
+  if (first === null) return refused('A text, path or label cannot be shown safely on GitHub. Write plain text.');
   const leased = await leaseComment(db, key);
-  if (!leased) return { kind: 'busy', message: 'An earlier attempt of the same may still be in progress.' };
+  if (!leased) return { kind: 'busy', message: 'An earlier attempt of the same request may still be in progress.' };
   const written = (url: string, isNew: boolean): Answered => ({ kind: 'written', response: { url, is_new: isNew } });
   const scope = {
     installationId: place.installation_id,
@@ -182,7 +180,7 @@ async function writeOnce(deps: AnswerDeps, session: RunSession, { request, targe
     const full = leased.asked_at === null ? await limitReached(db, place.id) : null;
     if (full) {
       await releaseComment(db, leased);
-      return conflict(`The limit of ${maxPerDay[full]} texts a day of the ${full} is reached. Try again tomorrow.`);
+      return conflict(`The daily limit of ${maxPerDay[full]} texts for this ${full} is reached. Try again tomorrow.`);
     }
     const bot = `${target.app.slug}[bot]`;
     const lost = leased.asked_at && works.list ? await findLost(ask, works.list(place), leased, bot) : null;
@@ -193,7 +191,7 @@ async function writeOnce(deps: AnswerDeps, session: RunSession, { request, targe
     if (!(await markCommentAsked(db, leased))) return { kind: 'busy', message: 'The attempt took too long.' };
     const answer = lost ?? (await carryOut(ask, works, { request, place, first }));
     if (typeof answer === 'string' || (answer.kind !== 'ok' && answer.kind !== 'found')) {
-      // Only after a lost answer can GitHub have it.
+      // GitHub may have the text only if its answer was lost.
       if (typeof answer !== 'string' && answer.kind === 'unavailable') await releaseComment(db, leased);
       else await takeBackAnswer(db, leased);
       return typeof answer === 'string' ? { kind: 'not_found', message: answer } : sentenceOf(tool, answer);
@@ -258,19 +256,19 @@ function sentenceOf(tool: GithubToolName, answer: Exclude<GithubAnswer, { kind: 
     const seconds = Math.ceil(answer.retryAfterMs / 1000);
     return {
       kind: 'unavailable',
-      message: `GitHub wants no requests for ${seconds} s. Call ${tool} again after that.`,
+      message: `GitHub accepts no requests for ${seconds} s. Call ${tool} again after that.`,
     };
   }
   if (answer.kind === 'unavailable')
     return {
       kind: 'unavailable',
-      message: `${answer.message}. Call ${tool} again with the same words: nothing is written twice.`,
+      message: `${answer.message}. Call ${tool} again with the same input: nothing is written twice.`,
     };
   const { status, message } = answer;
   if (/permissions requested/.test(message) || status === 403)
     return refused(`The GitHub App lacks a permission for ${tool}: ${message}`);
   if (status === 404 || status === 410)
-    return { kind: 'not_found', message: `GitHub has no such place any more: ${message}` };
+    return { kind: 'not_found', message: `GitHub no longer has this issue or pull request: ${message}` };
   const hint =
     tool === 'review'
       ? ' Comments must be about lines in the diff of the reviewed commit. Read the pull request again: it may have new commits.'
@@ -278,7 +276,7 @@ function sentenceOf(tool: GithubToolName, answer: Exclude<GithubAnswer, { kind: 
   return conflict(`GitHub refuses ${tool} with ${status}: ${message}.${hint}`);
 }
 
-/** Returns the page of what GitHub has now. GitHub's own addresses have a form that cannot hide anything. */
+/** Returns the address of the written text on GitHub, only if it has the form of GitHub's own addresses. */
 function pageOf(body: unknown, { place, host }: Target): string {
   const own: unknown = Object(body).html_url;
   if (typeof own === 'string' && own.startsWith(`${host.web}/`) && /^[\w:/.#-]{1,300}$/.test(own)) return own;

@@ -146,7 +146,7 @@ test('the same request writes nothing twice, also after a lost answer and a kill
   await refuses(() => run.use('review', { body: 'x' }), 403, 'needs a pull request');
 });
 
-test('a line outside the diff, a stale commit and a missing permission become sentences, and cost no use', async () => {
+test('a line outside the diff, a stale commit and a missing permission are explained, and do not count as uses', async () => {
   const pull = newPull();
   const run = await started(pull);
   const at = (line: number, more: object = {}) =>
@@ -168,7 +168,7 @@ test('a line outside the diff, a stale commit and a missing permission become se
   await refuses(() => fresh.use('request_reviewers', { reviewers: ['ann'] }), 403, 'lacks a permission');
   test1.installed.permissions = permissions;
   github.next = { status: 403, body: { message: 'secondary rate limit' }, headers: { 'retry-after': '1' } };
-  expect((await run.use('add_labels', { labels: ['a'] })).text).toContain('wants no requests for 1 s');
+  expect((await run.use('add_labels', { labels: ['a'] })).text).toContain('accepts no requests for 1 s');
   await vi.waitFor(async () => expect((await run.use('add_labels', { labels: ['a'] })).status).toBe(200), 60_000);
 });
 
@@ -177,7 +177,7 @@ test('a request that GitHub or the service refuses can be repeated only until th
   const run = await started(pull);
   const wrong = () => run.use('request_reviewers', { reviewers: ['nobody'] });
   expect((await wrong()).text).toContain('may only be requested from collaborators');
-  await refuses(() => run.use('add_labels', { labels: ['@ann'] }), 403, 'cannot be made clean');
+  await refuses(() => run.use('add_labels', { labels: ['@ann'] }), 403, 'cannot be shown safely');
   await db.query(
     `UPDATE github_comments SET attempts = attempts + 197 WHERE answer_of = $1 AND tool = 'request_reviewers'`,
     [run.runId],
@@ -187,7 +187,7 @@ test('a request that GitHub or the service refuses can be repeated only until th
   await refuses(() => run.use('comment', { body: 'x' }), 409, 'has tried to write on GitHub 200 times');
 });
 
-test('a run writes nowhere else, not even where its agent reports a pull request', async () => {
+test('a run cannot write elsewhere, not even to a pull request that its agent reports', async () => {
   const other = github.issue(site, ann.account, { head });
   const address = `${github.urls.web}/acme/site/pull/${other.number}`;
   const run = await started(github.issue(site, ann.account));
@@ -326,6 +326,7 @@ test('the tools of an automation have an author, and the audit log names who cha
     [uid],
   );
   expect(entry).toMatchObject({
+    actor_uid: colleague.uid,
     before: { github_tools: { comment: 1 } },
     after: { github_tools: { comment: 2 } },
   });
@@ -358,12 +359,12 @@ test('secrets, images and hidden characters do not reach GitHub, and a label tha
   expect(body).not.toContain('![');
   expect(body).toContain('ab');
   for (const label of ['a<b', '@ann', 'a\u200bb,c'])
-    await refuses(() => run.use('add_labels', { labels: [label] }), 403, 'cannot be made clean');
+    await refuses(() => run.use('add_labels', { labels: [label] }), 403, 'cannot be shown safely');
   await run.use('add_labels', { labels: [run.key.slice(0, 50)] });
   expect(issue.labels.join()).not.toContain(run.key);
 });
 
-test('the limits of a day hold for tools too: of a place, of a repository and of the team', async () => {
+test('the daily limits of a place, a repository and the team apply to tools too', async () => {
   const issue = github.issue(site, ann.account);
   const run = await started(issue);
   const other = github.issue(github.repository(acme, 'other'), ann.account);
@@ -378,7 +379,7 @@ test('the limits of a day hold for tools too: of a place, of a repository and of
       [place?.id],
     );
   await fill(60, '$1::uuid');
-  await refuses(() => run.use('comment', { body: 'x' }), 409, 'The limit of 60 texts a day of the place');
+  await refuses(() => run.use('comment', { body: 'x' }), 409, 'The daily limit of 60 texts for this place');
   await db.query(`DELETE FROM github_comments WHERE place_id = $1`, [place?.id]);
   const [beside] = await db.query<{ id: string }>(
     `INSERT INTO github_places (installation_uid, repository_id, repository, kind, number) SELECT installation_uid, repository_id, repository, kind, 9000
@@ -386,10 +387,10 @@ test('the limits of a day hold for tools too: of a place, of a repository and of
     [place?.id],
   );
   await fill(500, `coalesce(NULLIF($1::uuid, $1::uuid), '${beside?.id}'::uuid)`);
-  await refuses(() => run.use('comment', { body: 'x' }), 409, 'The limit of 500 texts a day of the repository');
+  await refuses(() => run.use('comment', { body: 'x' }), 409, 'The daily limit of 500 texts for this repository');
   expect((await elsewhere.use('comment', { body: 'x' })).status).toBe(200);
   await fill(1_500, `coalesce(NULLIF($1::uuid, $1::uuid), '${beside?.id}'::uuid)`);
-  await refuses(() => elsewhere.use('comment', { body: 'y' }), 409, 'The limit of 2000 texts a day of the team');
+  await refuses(() => elsewhere.use('comment', { body: 'y' }), 409, 'The daily limit of 2000 texts for this team');
   await db.query('DELETE FROM github_comments');
 });
 
@@ -399,7 +400,7 @@ test('a run writes nothing after the person who started it was removed, and afte
   const run = await started(issue, leaving.account);
   expect((await run.use('comment', { body: 'x' })).status).toBe(200);
   await service.request('DELETE', `/teams/${test1.teamUid}/members/${leaving.uid}`);
-  await refuses(() => run.use('comment', { body: 'y' }), 403, 'may not start runs any more');
+  await refuses(() => run.use('comment', { body: 'y' }), 403, 'may no longer start runs');
   const ended = await started(github.issue(site, ann.account));
   await service.request('POST', `/agent/runs/${ended.runId}/cancel`);
   await refuses(() => ended.use('comment', { body: 'x' }), 409, '');

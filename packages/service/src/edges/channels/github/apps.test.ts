@@ -29,7 +29,7 @@ describe('an account', () => {
     expect((await finish(back, other.key)).status).toBe(409);
   });
 
-  test('is linked only by the person who began: nobody links for another', async () => {
+  test('cannot be linked by another person than the one who began', async () => {
     const victim = await newPerson(service, setup.teamUid, 'member');
     const attacker = await person('attacker', 'member', false);
     const back = await authorize(attacker.account, { purpose: 'link' }, attacker.key);
@@ -259,7 +259,7 @@ describe('the endpoint of an App', () => {
     }
   });
 
-  test('an App whose log cannot be read says why, once in the log of the service', async () => {
+  test('an App whose log cannot be read shows the reason, and the service logs it once', async () => {
     const [shown] = await list();
     expect(shown).not.toHaveProperty('poll_problem');
     await deps.db.query(`UPDATE code_host_credentials SET vault_key_id = 'gone' WHERE id = $1`, [shown?.credential_id]);

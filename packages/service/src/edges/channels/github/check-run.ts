@@ -120,7 +120,7 @@ export async function writeCheckRun(
     const isAnnotated = Number(Object(known?.output).annotations_count ?? 0) > 0;
     const annotations = isAnnotated ? [] : view.annotations.slice(0, maxAnnotations);
     const full = mayExist ? null : await limitReached(db, place.id);
-    if (full) return await give(failed(`the limit of ${maxPerDay[full]} texts a day of the ${full} is reached`));
+    if (full) return await give(failed(`the daily limit of ${maxPerDay[full]} texts for this ${full} is reached`));
     if (!(await markCommentAsked(db, leased))) return failed('the attempt took too long');
     if (isMoved && leased.comment_id !== null)
       await ask({ method: 'PATCH', path: `${checks}/${leased.comment_id}`, body: ofOlderCommit(page) });
@@ -150,7 +150,7 @@ export async function writeCheckRun(
   }
 }
 
-/** Returns the check run with the id of the run on the commit. Only one of the App itself counts. */
+/** Returns the check run on the commit that has the id of the run and was made by the App itself. */
 async function findCheckRun(
   ask: (request: GithubRequest) => Promise<GithubAnswer>,
   { repository, commit, app, runId }: { repository: string; commit: string; app: GithubAppKey; runId: string },

@@ -49,7 +49,7 @@ interface Target {
   readonly host: GithubHost;
 }
 
-/** What a comment says if its text cannot be made clean. */
+/** The comment that replaces a text which cannot be made clean. */
 const unclean = 'The text of this run cannot be shown here. Read it on the page of the run.';
 
 function textOfRun(
@@ -67,13 +67,13 @@ function textOfRun(
   }
 }
 
-/** Returns the run as it is now, without secrets; null: it was deleted. Throws if its secrets cannot be read. */
+/** Returns the current state of the run, without secrets; null: the run was deleted. Throws if its secrets cannot be read. */
 async function readCleanRun(deps: GithubChannelDeps, { place }: Target, runId: string): Promise<RunItem | null> {
   const run = await readRunItem(deps.db, { teamId: place.team_id, teamUid: '', baseUrl: deps.baseUrl() }, runId);
   return run && (await cleanOf(deps, runId, run));
 }
 
-/** Returns the run as it is now, with the text that shows it; null: it was deleted. */
+/** Returns the current state of the run, and the text of its comment; null: the run was deleted. */
 async function readShown(deps: GithubChannelDeps, target: Target, runId: string) {
   const run = await readCleanRun(deps, target, runId);
   if (run === null) return null;

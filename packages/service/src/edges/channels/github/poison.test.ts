@@ -1,4 +1,4 @@
-/** Tests that one event which cannot be stored keeps no other event from its effect. */
+/** Tests that an event which cannot be stored does not block other events. */
 import { expect, test } from 'vitest';
 import { openGithubService } from '../../../../test/github.ts';
 
@@ -17,7 +17,7 @@ test('a comment with U+0000 continues its run without this character', async () 
   expect(await deps.db.query('SELECT message FROM github_words')).toEqual([{ message: `${handle} go on` }]);
 });
 
-test('an event that always fails keeps no later event in the log of GitHub unread', async () => {
+test('an event that always fails does not block later events in the log of GitHub', async () => {
   await deps.db.query(`
     CREATE FUNCTION refuse_place() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
       IF NEW.number = (SELECT min(number) FROM github_poison) THEN RAISE 'this event is poison'; END IF; RETURN NEW; END $$`);

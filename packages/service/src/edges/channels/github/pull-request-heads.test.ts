@@ -243,7 +243,7 @@ test('the diff, the conversation and the failing checks are attachments, and cut
   expect(github.requests.slice(before).filter(({ path: of }) => /issues|pulls/.test(of))).toEqual([]);
 });
 
-test('a file that GitHub does not show says why, and the run begins without it', async () => {
+test('a file that GitHub refuses is replaced by the reason, and the run begins without it', async () => {
   const pull = await openPull({ files: { text: 'no diff' } });
   await github.comment(pull, ann.account, `${handle} look`);
   github.failing = { path: /\/pulls\/\d+$/, status: 406 };
@@ -294,7 +294,7 @@ test('a submitted review with its comments is one event, and starts one run', as
   expect(await count()).toBe(before + 3);
 });
 
-test('the label of the factory starts what a mention starts, and the label of another factory nothing', async () => {
+test('the label of the factory has the effect of a mention, and the label of another factory has none', async () => {
   await db.query(`UPDATE factories SET alias = 'Web-Shop' WHERE uid = $1`, [test1.factory.uid]);
   const pull = await openPull({ files: { text: 'label' } });
   const count = async () => (await db.query('SELECT FROM runs')).length;

@@ -144,7 +144,7 @@ test('the run shows who did what, and subscribers get each change once', async (
   expect(rows).toHaveLength((await events()).length);
 });
 
-test('of each reviewer the newest decision counts, and a dismissed one does not', async () => {
+test('the newest decision of each reviewer counts unless it was dismissed', async () => {
   const reviews = async () => {
     const { artifacts } = (await service.request<RunItem>('GET', `/agent/runs/${runId}`)).body;
     const data = artifacts?.flatMap((each) => (each.artifact_type === 'PULL_REQUEST' ? [each.data] : []))[0];
@@ -164,7 +164,7 @@ test('of each reviewer the newest decision counts, and a dismissed one does not'
   expect(await reviews()).toEqual(['second approved', 'reviewer changes_requested']);
 });
 
-test('failed checks and a review with wishes start an automation for a pull request of a run, at most max_starts times', async () => {
+test('failed checks and requested changes start an automation for a pull request of a run, at most max_starts times', async () => {
   const member = await setup.person('member');
   const outsider = github.account('outsider');
   const own = { own_pull_request: { max_starts: 3 } };
@@ -194,7 +194,7 @@ test('failed checks and a review with wishes start an automation for a pull requ
   };
   // The run has reported the pull request, but has pushed nothing: anybody could have opened it.
   await fails('c');
-  expect(await why()).toContain('no pull request whose branch a run of the team has pushed');
+  expect(await why()).toContain('no run of the team has pushed the branch of this pull request');
   await db.query(
     `INSERT INTO pushed_branches (run_id, execution_id, repository, result, number, branch, from_id, to_id)
      SELECT id, current_execution_id, 'acme/site', 'pushed', 1, 'fix', '', '' FROM runs WHERE id = $1`,
@@ -218,7 +218,7 @@ test('failed checks and a review with wishes start an automation for a pull requ
   expect(await count(), 'of two events at once, one exceeds the limit').toBe(before + 3);
   await review(member.account);
   expect(await count()).toBe(before + 3);
-  expect(await why()).toContain('has started 3 runs for this pull request, as many as max_starts allows');
+  expect(await why()).toContain('has started 3 runs for this pull request, the limit of max_starts');
   // A replay by hand counts too.
   const [last] = await db.query<{ id: string; webhook_uid: string }>(
     'SELECT id, webhook_uid FROM webhook_deliveries ORDER BY id DESC LIMIT 1',
@@ -230,7 +230,7 @@ test('failed checks and a review with wishes start an automation for a pull requ
   expect(await count()).toBe(before + 3);
 });
 
-test('a run for a comparison has no place on GitHub, whatever its metadata say', async () => {
+test('a run for a comparison has no place on GitHub, with any metadata', async () => {
   const [started] = await db.query<{ run_id: string; webhook_uid: string }>(
     `SELECT run_id, webhook_uid FROM starts WHERE pull_request_url = $1 AND outcome = 'started' LIMIT 1`,
     [url],
@@ -244,7 +244,7 @@ test('a run for a comparison has no place on GitHub, whatever its metadata say',
   expect(await placeOf({ comparison: true, metadata: { webhook_uid: started?.webhook_uid ?? '' } })).toBeNull();
 });
 
-test('a pull request that such a run opens counts for the first one', async () => {
+test('a pull request that such a run opens is counted together with the first one', async () => {
   const [started] = await db.query<{ id: string }>(
     `SELECT run_id AS id FROM starts WHERE pull_request_url = $1 AND outcome = 'started' LIMIT 1`,
     [url],
@@ -307,7 +307,7 @@ test('starts that waited for the lock of their automation are counted again when
   await startWaiting(deps);
   expect(await startsOf(uid)).toMatchObject([
     { outcome: 'started' },
-    { outcome: 'skipped', reason: expect.stringContaining('as many as max_starts allows') },
+    { outcome: 'skipped', reason: expect.stringContaining('the limit of max_starts') },
   ]);
 });
 
@@ -345,11 +345,11 @@ test('checks of pushes of runs start an automation ten times, until a person pus
     'SELECT outcomes FROM webhook_deliveries ORDER BY id DESC LIMIT 1',
   );
   expect(log?.outcomes.find(({ automation_id: id }) => id === uid)?.reason).toContain(
-    'has started 10 runs for this pull request since a person did something in it',
+    'has started 10 runs for this pull request since a person last acted there',
   );
   await send('issue_comment', 'created', {}, machine);
   await pushed(true);
-  expect(await count(), 'a comment of an account that nobody has linked frees nothing').toBe(10);
+  expect(await count(), 'a comment of an account without a link does not reset the count').toBe(10);
   const writer = await setup.person('writer');
   await send('issue_comment', 'created', {}, writer.account);
   await pushed(true);

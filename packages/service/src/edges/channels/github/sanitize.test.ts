@@ -45,7 +45,7 @@ describe('text for GitHub', () => {
     expect(clean.endsWith('\n```')).toBe(true);
   });
 
-  test('has no mention, image and HTML, as another reader of Markdown sees it, whatever an agent writes', () => {
+  test('has no mention, image or HTML for another Markdown parser, for any text of an agent', () => {
     const parts = [
       '```',
       '~~~',

@@ -106,7 +106,11 @@ export async function writeComment(
     }
     const full = leased.asked_at === null ? await limitReached(db, place.id) : null;
     if (full)
-      return await give(db, leased, failed(`the limit of ${maxPerDay[full]} comments a day of the ${full} is reached`));
+      return await give(
+        db,
+        leased,
+        failed(`the daily limit of ${maxPerDay[full]} comments for this ${full} is reached`),
+      );
     if (!(await markCommentAsked(db, leased))) return failed('the attempt took too long');
     const answer = await ask({ method: 'POST', path: createPath(place), body: { body } });
     const made = answer.kind === 'ok' ? idOf(answer.body) : null;

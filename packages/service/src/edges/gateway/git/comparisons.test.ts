@@ -21,7 +21,7 @@ const rerun = (runId: string, body: object = {}, key = service.key) =>
   );
 const read = async (runId: string) => await service.ok<RunItem>('GET', `/agent/runs/${runId}`);
 
-it('a run for a comparison begins at the commits of the first run, is no work of an automation, and neither pushes nor opens pull requests, nor do runs below it', async () => {
+it('a run for a comparison begins at the commits of the original, does not count for an automation, and cannot push or open pull requests, like the runs below it', async () => {
   const retry = { on: ['checks_failed'], max: 2 };
   const members = { metadata: { automation_id: 'a', ticket: 'R-1' }, parent_run_id: await service.newRun() };
   const original = await startRun({}, { child_runs: { enabled: true }, retry }, members);

@@ -79,7 +79,7 @@ test('a program of an earlier turn cannot choose the base commits of a check in 
   expect(row).toEqual({ base_commits: [{ path: 'sum', commit: 'a'.repeat(40) }] });
 });
 
-test('a run has no more tries of a check than attempts, whatever numbers of turns and how many requests at a time', async () => {
+test('a run tries a check at most check_attempts times, with any turn numbers and any number of requests at once', async () => {
   const run = await startRun();
   const statuses = [];
   for (const turn of [1, 2, 3, 4]) {

@@ -55,7 +55,7 @@ const claim = { success: true, checks: [{ name: 'tests', passed: true }] };
 const stateOf = async (runId: string) =>
   await service.ok<{ state: string; status_message?: object }>('GET', `/agent/runs/${runId}`);
 
-test('a run succeeds only if the run of its check has seen it pass, whatever its own agent reports', async () => {
+test('a run succeeds only if the run of its check has passed, even if its own agent reports a pass', async () => {
   const forged = await startRun();
   await finish(forged, claim);
   expect(await stateOf(forged.runId)).toMatchObject({
@@ -81,7 +81,7 @@ test('a run succeeds only if the run of its check has seen it pass, whatever its
   expect((await stateOf(honest.runId)).state).toBe('SUCCEEDED');
 });
 
-test('the run of a check works on the pull request of its run, so a fork prepares no workspace for others', async () => {
+test('the run of a check has the head of the checked run, so a check of a fork prepares no workspace for other runs', async () => {
   const run = await startRun();
   const checkout = { owner: 'acme', repo: 'sum', number: 7, commit, is_fork: true };
   await service.deps.db.query('UPDATE run_requests SET checkout = $2 WHERE run_id = $1', [run.runId, checkout]);
@@ -217,7 +217,7 @@ test('base commits are taken only at the start of an execution, before its harne
   expect(row?.base_commits).toEqual(bases.base_commits);
 });
 
-test('a check without base commits, stored changes or such a name is refused, and so is that of another run', async () => {
+test('a check is refused without base commits or stored changes, with an unknown name, and for another run', async () => {
   const config = { environment_id: environmentId, checks: [check] };
   const bare = await service.startExecution({ config });
   await events(bare, agentStarted());

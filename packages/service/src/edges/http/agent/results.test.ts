@@ -48,7 +48,7 @@ test('the result of a turn is served when the turn has ended, together with the 
   });
 });
 
-test('each turn decides anew: a later turn without a result fails the run, and the earlier result is gone', async () => {
+test('each turn needs its own result: a later turn without a result fails the run and removes the earlier result', async () => {
   const run = await startRun();
   await submit(run, { severity: 'low' });
   await finish(run);

@@ -55,7 +55,7 @@ test('a failed run is repeated once, however many processes look for due retries
   expect(await eventsOf(runId)).toMatchObject([{ event_type: 'run_retried', payload: { retry_run_id: retryId } }]);
 });
 
-test('a process that dies after it has written a retry leaves nothing of it, and the next one writes it once', async () => {
+test('if a process dies before the commit of a retry, nothing is left, and the next process writes the retry once', async () => {
   const runId = await failedRun();
   const die = () => Promise.reject(new Error('the process is killed here'));
   await retryRuns({ ...service.deps, noteRetry: die }, new Map(), AbortSignal.timeout(60_000));
@@ -68,7 +68,7 @@ test('a process that dies after it has written a retry leaves nothing of it, and
   ]);
 });
 
-test('a chain of retries ends: at its number, and with the money of its first run', async () => {
+test('a chain of retries ends at its maximum, or when the money of its first run is spent', async () => {
   let runId = await failedRun();
   const chain = [runId];
   for (;;) {
@@ -116,7 +116,7 @@ test('a run is repeated only after a code that it names, after its wait, and not
   expect(await retriesOf(later)).toHaveLength(1);
 });
 
-test('a run of somebody who left the team or lost a right is not repeated, and its timeline says why', async () => {
+test('a run of somebody who left the team or lost a right is not repeated, and its timeline has the reason', async () => {
   const leaver = await newPerson(service, team, 'member');
   const ofLeaver = await failedRun({ retry }, leaver.key);
   await service.request('DELETE', `/teams/${team}/members/${leaver.uid}`);
@@ -125,7 +125,7 @@ test('a run of somebody who left the team or lost a right is not repeated, and i
   await service.request('DELETE', '/secrets/GONE?scope=team');
   await sweep();
   for (const [runId, reason] of [
-    [ofLeaver, 'may not start runs'],
+    [ofLeaver, 'may no longer start runs'],
     [withSecret, 'GONE'],
   ] as const) {
     expect(await retriesOf(runId)).toEqual([]);

@@ -291,7 +291,7 @@ test('a question stays open when its turn ends, but a failure of the turn ends t
   ]);
   const killed = { success: false, summary: 'x', error: { code: 'agent_process_failed', message: 'It was killed.' } };
   expect(await finish(away.runToken, killed)).toEqual({ next: 'leave' });
-  expect((await read(away.runId)).state, 'who was told to leave ends its turn, not the question').toBe('BLOCKED');
+  expect((await read(away.runId)).state, 'an agent that must leave ends its turn, not the question').toBe('BLOCKED');
   const two = await blockedRun();
   const error = { code: 'internal_error', message: 'It broke.' };
   expect(await finish(two.runToken, { success: false, summary: 'x', error })).toEqual({ next: 'leave' });

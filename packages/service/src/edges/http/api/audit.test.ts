@@ -38,7 +38,7 @@ const unrecorded: readonly RouteName[] = [
   'redeliverEvent',
   // When the sync applies the files, the apply writes an entry that names the person who set the source.
   'syncFactorySource',
-  // Write entries, but need an answer of GitHub; the tests of the channel call these routes.
+  // These routes write entries, but need an answer of GitHub. The tests of the channel call them.
   'createGithubApp',
   'convertGithubApp',
   'finishGithubAuthorization',

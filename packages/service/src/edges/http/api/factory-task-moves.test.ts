@@ -114,7 +114,7 @@ describe('a move of a task to another stage', () => {
     expect(body.stage).toBe('TRIAGE');
   });
 
-  test('obeys the overlap policy of the automation, for each task alone with a concurrency key', async () => {
+  test('obeys the overlap policy of the automation, separately for each task if there is a concurrency key', async () => {
     const skip = await automate(undefined, { overlap: 'skip', concurrency_key: 'factory_task_uid' });
     const other = await newTask();
     await move('SPEC');
@@ -125,7 +125,7 @@ describe('a move of a task to another stage', () => {
     expect((await starts()).map(({ outcome }) => outcome)).toEqual(['started', 'skipped', 'started']);
   });
 
-  test('to and fro starts an automation only some times in an hour', async () => {
+  test('back and forth starts an automation only a limited number of times in an hour', async () => {
     const automation = await automate({ stages: ['REVIEW'] });
     for (let n = 0; n < maxStartsOfTask + 3; n += 1) {
       await move('REVIEW');

@@ -219,7 +219,7 @@ test('a pull request waits for a review until all pull requests of the run are r
   expect(await list()).toEqual([]);
 });
 
-test('a plan waits for a review until the run goes on', async () => {
+test('a plan waits for a review until the run continues', async () => {
   const { runId, runToken } = await start({ mode: 'plan' });
   await report(runToken, 'PLAN', { title: 'P', content: 'p' });
   await finish(runToken);

@@ -143,7 +143,7 @@ test('failed_times notifies once at the number of failed runs in a row, and a su
   expect(await db.query('SELECT FROM uncounted_failures')).toEqual([]);
 });
 
-test('a schedule is paused after 10 runs in a row failed, its executor is told, and resuming begins the count anew', async () => {
+test('a schedule is paused and its executor is notified after 10 failed runs in a row, and resuming sets the count to 0', async () => {
   await empty();
   const { id } = await schedules.create();
   for (let n = 0; n < 10; n += 1) await end(await start(id), false);

@@ -212,7 +212,7 @@ describe('the answer of a passkey', () => {
     const answer = authenticator.use(await askSignIn());
     const statuses = await Promise.all([1, 2, 3, 4].map(async () => (await signInWith(answer)).status));
     expect(statuses.sort()).toEqual([200, 403, 403, 403]);
-    // An authenticator that does not count could sign the same question twice.
+    // An authenticator without a signature counter could sign the same question twice.
     const question = await askSignIn();
     const uncounted = await newHolder();
     await db.query('UPDATE passkeys SET counter = 0 WHERE id = $1', [uncounted.passkey.id]);
@@ -249,7 +249,7 @@ describe('the answer of a passkey', () => {
     }
   });
 
-  test('signs nobody in whose memberships have ended, and nobody whom an identity provider does not confirm', async () => {
+  test('does not sign in a person without a membership, or a person whom the identity provider does not confirm', async () => {
     const { uid, authenticator } = await newHolder();
     const [{ id: userId = '' } = {}] = await db.query<{ id: string }>('SELECT id FROM users WHERE uid = $1', [uid]);
     const identity = [userId, uid];

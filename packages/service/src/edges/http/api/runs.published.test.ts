@@ -1,4 +1,4 @@
-/** Tests each member of a run's configuration that the public service defines: it has an effect, is refused with its path, or is named. */
+/** Tests that each configuration member of the public service has an effect, is refused with its path, or is listed as without effect. */
 import type { AmbientAgentConfig } from '@runyard/contract/runs/config';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';

@@ -117,7 +117,7 @@ function refusalOf(outcome: Exclude<Outcome, { kind: 'accepted' | 'duplicate' | 
     case 'unauthenticated':
       return refuse('authentication_required', { detail: 'The signature is not that of the App.' });
     case 'invalid':
-      return refuse('invalid_request', { detail: 'This is no event of GitHub.' });
+      return refuse('invalid_request', { detail: 'This is not an event of GitHub.' });
     case 'cut':
     case 'too_large':
     case 'too_slow':

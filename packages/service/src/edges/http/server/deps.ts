@@ -45,7 +45,7 @@ export interface AccessParts {
   readonly vault: Vault;
 }
 
-/** What runs are made from and work with. */
+/** The parts with which runs are created and executed. */
 export interface RunParts {
   readonly executionDeps: ExecutionDeps;
   readonly models: Models;

@@ -70,7 +70,7 @@ const noCompiler = () => () => {
 /** If a browser requests an address that does not exist, answers with a page. For other clients, sends nothing and returns false. */
 type ShowNotFound = (request: FastifyRequest, reply: FastifyReply) => boolean;
 
-/** What the app itself needs: its routes get their own parts. */
+/** The parts that the server uses. Routes get their parts separately. */
 type AppParts = Pick<ServiceDeps, 'db' | 'settings' | 'log' | 'metrics' | 'baseUrl' | 'freeSpace' | 'configSeal'>;
 
 /** Makes the server, with its limits and without routes. */

@@ -83,7 +83,7 @@ const finalMessageOf = ({ summary, error }: Report): string | null =>
  * Returns the reason why a turn that its agent calls a success is none: it left no result, or a check has not passed. A turn with the mode
  * plan and a turn that a person interrupted need neither. The agent program has already sent the agent back to its work, so this happens
  * with an agent program that does not know results and checks, or that was changed. A check in a fresh sandbox has passed only if its own
- * run has seen it pass.
+ * run has passed.
  */
 async function findMissing(
   tx: Queryable,

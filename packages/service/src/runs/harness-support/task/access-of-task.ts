@@ -30,7 +30,7 @@ export interface AccessDeps {
   baseUrl(): string;
 }
 
-/** What an execution may use: secrets, MCP servers and repositories. */
+/** The secrets, MCP servers and repositories that an execution may use. */
 export interface TaskAccess {
   readonly kind: 'access';
   /** The user as whom the service asks code hosts for the run. */

@@ -51,8 +51,8 @@ const lockRun = defineStatement({
 });
 
 /**
- * Runs after `lockRun`, so it sees the changes of the transactions for which this transaction waited. `is_needed`: the execution has not
- * begun, an earlier one has, and no other follow-up waits, so the execution would have nothing to do.
+ * Runs after `lockRun`, so it sees the changes of the transactions for which this transaction waited. `is_needed`: without this follow-up, the
+ * execution would have nothing to do. It has not begun, an earlier execution has begun, and no other follow-up waits.
  */
 const readWaiting = defineStatement({
   name: 'read_waiting_followup',

@@ -58,7 +58,7 @@ async function retryRun(deps: SubmitDeps & { readonly noteRetry: NoteRetry }, ru
   });
 }
 
-/** A run below one that is older than rights gets none. */
+/** The rights of a run whose parent was created by a version without rights. */
 const noRights: RunRights = { secrets: [], personal_credentials: false, team_credentials: false, withheld: [] };
 
 type RetryOutcome = { readonly retryId: string } | { readonly reason: string };
@@ -66,8 +66,7 @@ type RetryOutcome = { readonly retryId: string } | { readonly reason: string };
 async function createRetry(deps: SubmitDeps, tx: Queryable, runId: string, run: FailedRun): Promise<RetryOutcome> {
   const actor = { teamId: run.team_id, creator: run.executor };
   const mayStart = await mayStartRuns(tx, [{ teamId: run.team_id, ...run.executor }]);
-  if (!mayStart({ teamId: run.team_id, ...run.executor }))
-    return { reason: 'The executor may not start runs any more.' };
+  if (!mayStart({ teamId: run.team_id, ...run.executor })) return { reason: 'The executor may no longer start runs.' };
   const config = configOfRetry(run, await readSpentOfRun(tx, runId));
   if (config === undefined) return { reason: 'The run has spent its max_cost_usd.' };
   const prepared = await prepareRun(

@@ -14,7 +14,7 @@ const readOwn = defineStatement({
   row: { commits: nullable(json<readonly BaseCommit[]>()), continues: boolean },
 });
 
-/** What a run began with. */
+/** The commits and files with which a run began. */
 export interface BeginOfRun {
   /** The commits that it has cloned; null: it has cloned none, or has not begun. */
   readonly commits: readonly BaseCommit[] | null;
@@ -22,7 +22,7 @@ export interface BeginOfRun {
   readonly continues: boolean;
 }
 
-/** Returns what a run began with; undefined: there is no such run. */
+/** Returns the commits and files with which a run began; undefined: there is no such run. */
 export async function readBeginOfRun(db: Queryable, runId: string): Promise<BeginOfRun | undefined> {
   return (await db.query(readOwn, [runId]))[0];
 }
@@ -45,7 +45,7 @@ export function faultOfComparison(
     path,
     message:
       commits === null
-        ? 'the commits at which the run began are not recorded: its agent never started, or it is older than these records'
+        ? 'the commits at which the run began are not recorded: its agent never started, or an older version of Runyard created the run'
         : `the run has not cloned the repository ${owner}/${repo}, which its environment names now`,
   };
 }

@@ -54,7 +54,7 @@ export async function readLineage(
   if (ancestorIds.length > maxRunDepth + (isFreshCheck ? 1 : 0)) {
     faults.push({ path: 'parent_run_id', message: `runs nest at most ${maxRunDepth} deep` });
   }
-  // A check is no work of its own, so lists by metadata do not show it.
+  // A check gets no metadata of its parent, so that lists by metadata show only the checked run.
   if (isFreshCheck) return { ...above, metadata };
   const merged = { ...parent.metadata, ...metadata };
   if (Object.keys(merged).length > maxMetadataKeys) {

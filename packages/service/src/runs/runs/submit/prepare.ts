@@ -112,8 +112,8 @@ export interface RunSubmission {
   /** The head of the pull request that the run checks out. A run that repeats another one has the head of that run. */
   readonly checkout?: RunCheckout | undefined;
   /**
-   * Says what of the run comes from outside the team: who caused it, or whose code it executes. The run then has no secrets and no
-   * credentials, and neither has a run that repeats or continues it.
+   * Names the influence from outside the team: the outsider who caused the run, or the fork whose code it executes. Such a run has no secrets
+   * and no credentials, and the runs that repeat or continue it have none either.
    */
   readonly outsider?: string | undefined;
   /** True: the run runs a check of its parent, so it may be deeper than other runs. */
@@ -167,7 +167,10 @@ export async function prepareRun(
   const wanted = await resolveRequest(tx ?? executionDeps.db, actor.teamId, submission.request);
   if (!wanted) return { kind: 'no_such_run' };
   if (await repeatsCheck(tx ?? executionDeps.db, submission.request))
-    return { kind: 'not_available', detail: 'This run only runs a check of the run above it. Repeat that run.' };
+    return {
+      kind: 'not_available',
+      detail: 'This run only executes a check of its parent run. Repeat the parent run.',
+    };
   const checked = await checkSubmission(deps, { ...submission, request: wanted.request }, tx, wanted);
   if (checked.kind !== 'ok') return checked;
   // Do not check the content policy in a transaction of the caller, because a slow check would hold the locks of the transaction. The
@@ -278,7 +281,7 @@ interface WantedRun {
   readonly copyOf?: readonly StoredAttachment[];
   /** The run whose prompt or configuration the request repeats. */
   readonly rerunOf?: string;
-  /** What the run began with that the new run is compared with; absent: it is not made for a comparison. */
+  /** The commits and files with which the original of a comparison began; absent: the run is not made for a comparison. */
   readonly comparedWith?: BeginOfRun;
   readonly checkout?: RunCheckout | null;
 }

@@ -145,9 +145,9 @@ export interface RequestSource {
   readonly contents?: readonly ContentRevision[] | undefined;
   /** The run that the request repeats. */
   readonly rerunOf?: string | undefined;
-  /** What the run began with that the new run is compared with; absent: it is not made for a comparison. */
+  /** The commits and files with which the original of a comparison began; absent: the run is not made for a comparison. */
   readonly comparedWith?: BeginOfRun | undefined;
-  /** Says what of the run comes from outside the team. */
+  /** Names the influence from outside the team, as in `RunSubmission`. */
   readonly outsider?: string | undefined;
   /**
    * True if the request is only checked, for a definition. A definition is stored even if this service does not offer its model or its
@@ -261,8 +261,8 @@ export async function checkRunRequest(
 }
 
 /**
- * Returns the content that stands for somebody outside the team. The service does not know what rights this author has, so the run gets none
- * that its texts would need.
+ * Returns a content whose author is unknown, for a person outside the team. The service does not know the rights of this author, so the run
+ * gets no right that depends on the authors of its texts.
  */
 const contentOfOutsider = (outsider: string): RunContent => ({
   kind: 'prompt',

@@ -10,7 +10,7 @@ import { discardRun, type PreparedRun, prepareRun, type RunSubmission, type Subm
 import { writeRun } from './submit.ts';
 import { reasonOf, refusedChild } from './translate.ts';
 
-/** A run below which another run did the work is no leaf; runs of checks do not count. A run whose retry is planned is left to its retry. */
+/** A leaf has no child runs except runs of checks. Runs that were repeated, or whose retry is planned, are left out. */
 const findLeaves = defineStatement({
   name: 'find_failed_leaves',
   text: `

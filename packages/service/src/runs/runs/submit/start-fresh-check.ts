@@ -34,8 +34,8 @@ export type StartFreshCheckOutcome =
   | { readonly kind: 'gone' };
 
 /**
- * Starts a check of the session's run, or returns the run that the same request started before. What the check depends on comes from
- * records of the service: the check from the configuration, and the base commits from the time before the harness got its first prompt.
+ * Starts a check of the session's run, or returns the run that the same request started before. The service has recorded both inputs of the
+ * check: the configuration, and the base commits, which were reported before the harness got its first prompt.
  * Throws `AttemptOver`.
  */
 export async function startFreshCheck(

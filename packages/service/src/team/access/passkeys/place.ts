@@ -19,7 +19,7 @@ export function passkeyPlaceOf(baseUrl: string): PasskeyPlace | string {
   }
   const isOfThisMachine = host === 'localhost' || host.endsWith('.localhost');
   if (url.protocol !== 'https:' && !isOfThisMachine)
-    return `Passkeys need TLS, and ${url.origin} has none: set RUNYARD_BASE_URL to an https URL.`;
+    return `Passkeys need TLS, but ${url.origin} does not use it: set RUNYARD_BASE_URL to an https URL.`;
   return { rpId: host, origin: url.origin };
 }
 

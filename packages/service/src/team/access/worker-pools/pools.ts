@@ -27,10 +27,9 @@ export const uidOfPool = (teamId: string, name: string): string => `${name}@${te
 export const nameOfPool = (uid: string): string => uid.slice(0, uid.indexOf('@'));
 
 /**
- * SQL: the new contents of the pool that executes the run: one for each author of texts that the pool did not have when the run was
- * created. Texts of the run's executor do not count. NULL if there are none. The pool may have been created after the run, deleted and
- * created again by another owner, or have got connectors. Changes of the pool after the assignment do not count. `run` and `execution` are
- * names of rows of `runs` and `executions`; `q` is the row of `run_requests`.
+ * SQL: the authors who changed the pool of the run after the run was created, as an array with one content for each author; NULL if there are
+ * none. Such an author has created the pool, has created it again after a delete, or has added connectors. Left out are the run's executor and
+ * all changes after the assignment. `run` and `execution` are names of rows of `runs` and `executions`; `q` is the row of `run_requests`.
  */
 export const unexpectedPool = (run: string, execution: string): string => `(
   SELECT jsonb_agg(jsonb_build_object('kind', 'worker_pool', 'uid', p.uid, 'revision', p.revision, 'author', w.author, 'accepted', false))

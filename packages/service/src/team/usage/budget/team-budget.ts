@@ -30,7 +30,7 @@ const readBudget = defineStatement({
 
 type Rules = NonNullable<TeamBudget['notify']>;
 
-/** Functions of a higher room for the rules that name whom to notify when a budget is used up. */
+/** Functions of a higher room for the notification rules of a budget. */
 export interface BudgetRules {
   read(db: Queryable, teamId: string): Promise<Rules>;
   check(db: Queryable, by: Principal, rules: Rules | undefined, present: Rules): Promise<Fault[]>;

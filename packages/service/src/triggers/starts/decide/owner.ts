@@ -191,7 +191,7 @@ export function ownerFromAutomation(row: AutomationRow, mayStart: boolean, agent
             actor,
             request: requestFor(row, agent, event),
             source: sourceOf(event),
-            // Only the runs of a schedule count for its overlap policy and its lists, so the others do not have it as their schedule.
+            // The overlap policy and the lists of a schedule show only its own runs. Runs of automations that listen to the schedule do not name it.
             ...(event.kind === 'time' && event.isOwn ? { schedule: event.schedule } : {}),
             outsider: outsiderOf(event),
             checkout: senderOf(event)?.checkout,

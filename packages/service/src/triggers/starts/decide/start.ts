@@ -120,7 +120,7 @@ export async function prepareStart(
   const sender = event.kind === 'delivery' ? event.delivery.sender : undefined;
   // The person may have left the team since the event arrived.
   if (sender?.trust === 'member' && !(await mayPersonStart(tx, owner.teamId, sender.person)))
-    return { outcome: 'skipped', reason: `${sender.login} is no member of the team who may start runs` };
+    return { outcome: 'skipped', reason: `${sender.login} is not a member of the team, or may not start runs` };
   const submission = owner.submissionFor(event);
   if (typeof submission === 'string') return failed(submission);
   const prepared = await prepareRun(deps, submission, tx);

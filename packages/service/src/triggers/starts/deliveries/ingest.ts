@@ -29,7 +29,7 @@ export interface IngestDeps {
 }
 
 /**
- * What is known about the sender before the body of a request is read. `right`: the request has the right token. `open`: the request has a
+ * The proof of the sender before the body of a request is read. `right`: the request has the right token. `open`: the request has a
  * signature, which can be checked only with the body. `wrong`: the request has no token, a wrong token, or no signature.
  */
 export type Proof = 'right' | 'open' | 'wrong';

@@ -1,10 +1,11 @@
-/** Who caused an event that a GitHub App sent. */
+/** The sender of an event of a GitHub App. */
 import type { RunCheckout } from '../../../runs/runs/read/checkout.ts';
 
 /**
- * Whose rights the runs of an event have. `repository`: an event that only somebody with write access to the repository can cause; its
- * runs have the rights of the automation. `member`: a member of the team who has linked the account; the same. `outsider`: anybody else;
- * the runs have no secrets and no credentials, and start only if the trigger names the association. `app`: a program; it starts nothing.
+ * Decides about the rights of the runs of an event. `repository`: only a person with write access to the repository can cause the event, and
+ * its runs have the rights of the automation. `member`: a member of the team who has linked the account caused it; the runs have the same
+ * rights. `outsider`: anybody else; the runs have no secrets and no credentials, and start only if the trigger names the association. `app`: a
+ * program, which starts nothing.
  */
 export type SenderTrust = 'repository' | 'member' | 'outsider' | 'app';
 
@@ -14,7 +15,7 @@ export interface EventSender {
   /** GitHub's numeric id of the account. */
   readonly id: number;
   readonly login: string;
-  /** UID of the person who has linked the account; absent: nobody has. A viewer of the team is an outsider too. */
+  /** UID of the person who has linked the account; absent: no person has. A viewer of the team is an outsider too. */
   readonly person?: string | undefined;
   /** The issue, pull request or review thread of the event; absent: it has none. */
   readonly place_id?: string | undefined;
@@ -31,8 +32,8 @@ export interface EventSender {
 /** A pull request whose branch a run has pushed. */
 export interface PullRequestOfRun {
   /**
-   * The pull request for which starts are counted, in the canonical form of artifacts. If such a start has made the pull request of the event,
-   * this is the first one.
+   * Address of the pull request for which starts are counted, in the canonical form of artifacts. This is the pull request of the event, or,
+   * if a counted run has opened that one, the first pull request of the chain.
    */
   readonly url: string;
   /** Of checks: the commit that they checked. */
