@@ -96,7 +96,7 @@ async function confirm(
     );
   const { costUsd, reach } = outlookOf(originals, variants * times);
   context.report(
-    `${count} new runs: ${originals.length} runs x ${variants} variants x ${times} times; about ${formatUsd(costUsd)} if each costs as much as its original`,
+    `new runs: ${count} (originals: ${originals.length}, variants: ${variants}, times: ${times}); about ${formatUsd(costUsd)} if each costs as much as its original`,
   );
   context.report('they begin at the commits of the originals, and can neither push nor open pull requests');
   if (reach.length > 0)
