@@ -22,9 +22,11 @@ export function closeAtEnd<T extends { close(): unknown } | { drop(): unknown }>
   return resource;
 }
 
-/** Returns the path of a new folder. Removes the folder at the same time as `closeAtEnd` closes a resource. */
-export function newFolder(): string {
-  const folder = mkdtempSync(path.join(tmpdir(), 'runyard-test-'));
+/**
+ * Returns the path of a new folder. The path begins with `prefix`. Removes the folder at the same time as `closeAtEnd` closes a resource.
+ */
+export function newFolder(prefix = path.join(tmpdir(), 'runyard-test-')): string {
+  const folder = mkdtempSync(prefix);
   atEnd(() => rm(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 200 }));
   return folder;
 }

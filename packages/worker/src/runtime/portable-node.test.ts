@@ -9,7 +9,7 @@ import { placePortableNode, portableChanges } from './portable-node.ts';
 let folder = '';
 beforeEach(async () => {
   // The path must be short, because it replaces the path of the interpreter in the program file and must not be longer.
-  folder = newFolder();
+  folder = newFolder('/tmp/ry');
 });
 
 const reader = async (file: string) => {

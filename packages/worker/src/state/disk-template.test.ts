@@ -20,7 +20,7 @@ const megabyte = 1024 * 1024;
 let top: string;
 beforeEach(async () => {
   // The test needs a folder on a disk, because other file systems, such as tmpfs, cannot list the holes of a file.
-  top = newFolder();
+  top = newFolder('/var/tmp/runyard-template-');
 });
 
 async function emptyFile(name: string, size: number) {
