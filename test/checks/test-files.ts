@@ -48,17 +48,16 @@ export function findTestFiles(root: string, filter: string): TestFiles {
     globSync(pattern, { cwd: root, exclude: (name) => name === 'node_modules' })
       .filter((file) => file.includes(filter))
       .sort();
-  const packages = find('packages/*/src/**/*.test.ts');
-  const acrossPrograms = find('test/**/*.test.ts');
   for (const file of [...databaseSubjects, ...longFiles])
     if (!existsSync(path.join(root, file))) throw new Error(`${file} is in a list of test files, but does not exist`);
   const sendingSql = foldersWithSql(root);
   const dependsOnDatabase = (file: string) =>
     sendingSql.has(folderOf(file)) && usesTestDatabase(path.join(root, file)) && !databaseSubjects.includes(file);
-  const isLeftOut = (file: string) => filter === '' && longFiles.includes(file);
+  const isKept = (file: string) => filter !== '' || !longFiles.includes(file);
+  const packages = find('packages/*/src/**/*.test.ts').filter(isKept);
   return {
     programs: [
-      ...acrossPrograms.filter((file) => !isLeftOut(file)),
+      ...find('test/**/*.test.ts').filter(isKept),
       ...packages.filter((file) => !file.startsWith(serviceFolder)),
     ],
     service: packages.filter((file) => file.startsWith(serviceFolder)),
