@@ -40,11 +40,11 @@ test('the commands invite, list and remove a guest, and the guest can accept, de
   expect(await asGuest('invitations', 'accept', id)).toContain('accepted');
   expect(await printedBy(['guests', 'list', uid])).toContain(guest);
   expect(await asGuest('list')).toContain(uid);
-  expect(await printedBy(['guests', 'remove', uid, guest])).toContain('no guest');
+  expect(await printedBy(['guests', 'remove', uid, guest])).toContain('is not a guest');
   expect(await asGuest('list')).not.toContain(uid);
   const again = await invite();
   await asGuest('invitations', 'accept', again);
-  expect(await asGuest('leave', uid)).toContain('no guest');
+  expect(await asGuest('leave', uid)).toContain('you are not a guest');
 });
 
 test('the commands share an environment by a link and end the sharing', async () => {

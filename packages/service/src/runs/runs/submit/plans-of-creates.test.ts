@@ -28,7 +28,8 @@ test('creates on a new installation read no table whole, even before PostgreSQL 
     await Promise.all(Array.from({ length: runs }, () => t.newRun()));
     return await vi.waitFor(async () => {
       const counted = await count();
-      expect(counted.written - written).toBe(all);
+      // A database that tests share may count a run of an earlier test late.
+      expect(counted.written - written).toBeGreaterThanOrEqual(all);
       return counted.read;
     }, 60_000);
   };
