@@ -1441,6 +1441,7 @@ SELECT (
       SELECT r.id, r.team_id, array_to_tsvector(ARRAY(
         SELECT search_mark(r.team_id) || part FROM each_search_part(r.title, r.skill_spec, q.prompt) part))
       FROM runs r JOIN run_requests q ON q.run_id = r.id WHERE r.id = ANY (ARRAY(SELECT DISTINCT unnest(run_ids) FROM taken))
+      FOR KEY SHARE OF r
       ON CONFLICT (run_id) DO NOTHING
     ), done AS (
       DELETE FROM run_search_waiting WHERE id IN (SELECT id FROM taken)

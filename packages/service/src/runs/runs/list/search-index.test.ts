@@ -1,4 +1,4 @@
-import { beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test, vi } from 'vitest';
 import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
 import { openTestExecutions } from '../../../../test/executions.ts';
 import { indexRunWords } from './search-index.ts';
@@ -43,6 +43,20 @@ test('a run that was deleted before it was indexed is removed from the queue', a
   await db.query('DELETE FROM runs');
   expect(await indexRunWords(db, 10)).toBe(1);
   expect([await waiting(), await indexed()]).toEqual([0, []]);
+});
+
+test('a run that is deleted while runs are indexed does not keep the others from the index', async () => {
+  const { db } = service.deps;
+  const [deleted, kept] = [await service.newRun(), await service.newRun()];
+  const indexing = await db.transaction(async (tx) => {
+    await tx.query('DELETE FROM runs WHERE id = $1', [deleted]);
+    const round = { taken: indexRunWords(db, 10) };
+    const waits = `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`;
+    await vi.waitFor(async () => expect(await db.query(waits)).toHaveLength(1), 60_000);
+    return round;
+  });
+  expect(await indexing.taken).toBe(2);
+  expect([await waiting(), await indexed()]).toEqual([0, [{ run_id: kept }]]);
 });
 
 test('a run that is being changed is indexed meanwhile', async () => {

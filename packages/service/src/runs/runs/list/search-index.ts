@@ -12,7 +12,7 @@ const runsBeforeSearch = 100;
 /**
  * This statement may take a long time, but it does not prevent changes of runs. It takes the newest runs first, because people search for
  * them most often. It does not replace words that exist: a change of the run's text wrote them, and they are newer than the text that this
- * statement sees.
+ * statement sees. `FOR KEY SHARE` leaves out runs that are deleted meanwhile: an entry of such a run would fail, and with it all others.
  */
 const takeWords = defineStatement({
   name: 'index_run_words',
@@ -28,6 +28,7 @@ const takeWords = defineStatement({
       SELECT r.id, r.team_id, array_to_tsvector(ARRAY(
         SELECT search_mark(r.team_id) || part FROM each_search_part(r.title, r.skill_spec, q.prompt) part))
       FROM runs r JOIN run_requests q ON q.run_id = r.id WHERE r.id = ANY (ARRAY(SELECT DISTINCT unnest(run_ids) FROM taken))
+      FOR KEY SHARE OF r
       ON CONFLICT (run_id) DO NOTHING
     ), done AS (
       DELETE FROM run_search_waiting WHERE id IN (SELECT id FROM taken)
