@@ -22,7 +22,7 @@ Settings (variables of the environment):
 The App needs the permissions and events of docs/github.md. Its webhook must be active, because GitHub keeps no log otherwise; nobody needs to
 answer at its address. Use an App that no other service uses, because both would answer, and install it only in this repository.
 
-What it writes in the repository:
+The command writes in the repository:
   - as the person: one issue and one reply in it, one branch with one new file, one pull request from this branch. All names begin with
     runyard-try-. Workflows of the repository that such events start run, and people who watch the repository get mails
   - as the App: one comment in the issue, one in the pull request, one check run on its commit if the App may write checks
