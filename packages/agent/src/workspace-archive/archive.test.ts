@@ -1,5 +1,6 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
+import { once } from 'node:events';
 import {
   appendFileSync,
   chmodSync,
@@ -27,7 +28,7 @@ import { fingerprint } from './fingerprint.ts';
 import { framed } from './frames.ts';
 import { ArchiveTooLarge, packFolders } from './pack.ts';
 import { unpackFolders } from './unpack.ts';
-import { workspaceSaver } from './workspace-saver.ts';
+import { type SaverOptions, workspaceSaver } from './workspace-saver.ts';
 
 const collect = async (stream: AsyncIterable<Buffer>) => {
   const chunks: Buffer[] = [];
@@ -216,26 +217,68 @@ describe('the fingerprint of the folders', () => {
   });
 });
 
-test('saving an archive in a sandbox without tar fails with the reason ENOENT', async () => {
-  const { workspace } = newFolders();
+/** A saver of a new workspace with one file. */
+function newSaver(options: Partial<SaverOptions> = {}) {
+  const { workspace, home } = newFolders();
   writeFileSync(join(workspace, 'a'), 'A');
-  const reasons: string[] = [];
   const client = {
     upload: async (_path: string, open: () => Readable) => void (await bytesOf(open())),
     uploadSnapshot: async () => ({ files: [] }),
   };
-  const nothing = { handedOff: () => [], reportChanges: async () => {}, session: () => undefined, onLeftOut: () => {} };
-  const saver = workspaceSaver({
-    ...nothing,
+  return workspaceSaver({
+    handedOff: () => [],
+    reportChanges: async () => {},
+    session: () => undefined,
+    onLeftOut: () => {},
+    onNotSaved: () => {},
     client,
     workspace,
-    folders: archivedFolders(workspace, undefined),
-    env: { PATH: '/nonexistent' },
+    folders: archivedFolders(workspace, home),
+    env,
     maxBytes: 1e6,
     restored: false,
     signal: never,
-    onNotSaved: (reason) => reasons.push(reason),
+    ...options,
   });
+}
+
+test('saving an archive in a sandbox without tar fails with the reason ENOENT', async () => {
+  const reasons: string[] = [];
+  const saver = newSaver({ env: { PATH: '/nonexistent' }, onNotSaved: (reason) => reasons.push(reason) });
   await saver.save(1);
   expect(reasons).toEqual([expect.stringContaining('ENOENT')]);
+});
+
+describe('the changed files are reported', () => {
+  test('after a turn that changed nothing, if the turn itself stopped the report of the turn before', async () => {
+    const reports: string[] = [];
+    const begun = Promise.withResolvers<void>();
+    const saver = newSaver({
+      reportChanges: async (signal) => {
+        if (reports.push('begun') > 1) return;
+        begun.resolve();
+        await once(signal, 'abort');
+        signal.throwIfAborted();
+      },
+    });
+    const first = saver.save(1);
+    await begun.promise;
+    await saver.save(2);
+    await first;
+    expect(reports).toHaveLength(2);
+    await saver.save(3);
+    expect(reports).toHaveLength(2);
+  });
+
+  test('after the next turn, if a report failed', async () => {
+    let reports = 0;
+    const saver = newSaver({
+      reportChanges: async () => {
+        reports++;
+        if (reports === 1) throw new Error('no answer');
+      },
+    });
+    for (const turn of [1, 2, 3]) await saver.save(turn);
+    expect(reports).toBe(2);
+  });
 });

@@ -132,23 +132,31 @@ function snapshotSender(options: SaverOptions) {
   let snapshotState: string | undefined;
   let hasSnapshot = options.restored;
   let keptTurn: number | undefined;
+  /**
+   * True: a snapshot was sent after the last report of the changed files. A report may fail, the next turn may stop it, and an earlier
+   * execution may have ended before its report.
+   */
+  let isReportDue = options.restored;
 
   async function saveSnapshot(turn: number, stateBefore: string | undefined, signal: AbortSignal): Promise<void> {
-    if (turn === keptTurn || (await sendFiles(turn, stateBefore, options.onLeftOut, signal)))
-      await options.reportChanges(signal);
+    if (turn === keptTurn) isReportDue = true;
+    else await sendFiles(turn, stateBefore, options.onLeftOut, signal);
+    if (!isReportDue) return;
+    await options.reportChanges(signal);
+    isReportDue = false;
   }
 
-  /** Sends a snapshot. Returns false if nothing has changed since the last one. */
+  /** Sends a snapshot if something has changed since the last one. */
   async function sendFiles(
     turn: number,
     stateBefore: string | undefined,
     onLeftOut: SaverOptions['onLeftOut'],
     signal: AbortSignal,
-  ): Promise<boolean> {
+  ): Promise<void> {
     const handedOff = options.handedOff();
     const state = stateBefore && `${stateBefore} ${handedOff.join('\0')}`;
-    if (state !== undefined && state === snapshotState) return false;
-    if (stateBefore === 'empty' && !hasSnapshot) return false;
+    if (state !== undefined && state === snapshotState) return;
+    if (stateBefore === 'empty' && !hasSnapshot) return;
     const { workspace } = options;
     const { sendSnapshot } = await import('../handoff/send.ts');
     const isThere = await sendSnapshot({
@@ -158,7 +166,7 @@ function snapshotSender(options: SaverOptions) {
     });
     hasSnapshot ||= isThere;
     snapshotState = state;
-    return true;
+    isReportDue = true;
   }
 
   async function sendFilesInTurn(turn: number, state: string | undefined, signal: AbortSignal): Promise<void> {

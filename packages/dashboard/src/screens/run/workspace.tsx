@@ -3,7 +3,6 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useClient } from '../../api/session.ts';
-import { slowMs } from '../../api/slow-reads.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { Count, Fold, Hint, P } from '../../parts/blocks.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
@@ -12,15 +11,7 @@ import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { useNow } from '../../parts/time.tsx';
 import styles from './facts.module.css';
-
-/**
- * The sandbox sends the files a moment after the end of the run. So the page reads them every `againMs` milliseconds until `lateMs`
- * milliseconds after the end.
- */
-const againMs = 3_000;
-const lateMs = 60_000;
-/** Milliseconds between two reads if a person views the changes while the agent works, because the agent then sends its files. */
-const liveMs = 5_000;
+import { endOf, filesReadMs, lateMs } from './files-read.ts';
 
 /** Returns the command that applies a patch. The agent chooses the names of files, so an unusual name is not part of the command. */
 export const applyCommand = (fileName: string): string =>
@@ -33,17 +24,12 @@ export const applyCommand = (fileName: string): string =>
 export function Workspace({ run, isViewed = false }: { run: RunItem; isViewed?: boolean }) {
   const client = useClient();
   const params = { runId: run.run_id };
-  const end = run.finished_at ?? run.updated_at;
+  const end = endOf(run);
   const { data, error } = useQuery({
     queryKey: ['handoff', run.run_id, end],
     queryFn: async () => (await client.listHandoffAttachments({ params })).attachments,
     enabled: run.started_at !== null,
-    refetchInterval: ({ state }) =>
-      isTerminal(run.state) && (state.data ?? []).length === 0 && Date.now() - Date.parse(end) < lateMs
-        ? againMs
-        : isViewed && !isTerminal(run.state)
-          ? liveMs
-          : slowMs,
+    refetchInterval: ({ state }) => filesReadMs(run, { isViewed, isCurrent: (state.data ?? []).length > 0 }),
   });
   const { error: failure, attempt } = useAttempts();
   const isLate = useNow() - Date.parse(end) > lateMs;

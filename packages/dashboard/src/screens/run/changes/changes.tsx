@@ -4,7 +4,6 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useRef, useState } from 'react';
 import { useClient, useSession } from '../../../api/session.ts';
-import { slowMs } from '../../../api/slow-reads.ts';
 import { Hint, Note, P, Pad, Row, Stack, Text } from '../../../parts/blocks.tsx';
 import { SkeletonRows } from '../../../parts/empty.tsx';
 import { countText } from '../../../parts/format.ts';
@@ -12,13 +11,12 @@ import { Icon } from '../../../parts/icon.tsx';
 import { Problem } from '../../../parts/problem.tsx';
 import { RoleButton } from '../../../parts/role-button.tsx';
 import { Ago } from '../../../parts/time.tsx';
+import { endOf, filesReadMs } from '../files-read.ts';
 import { FileChanges } from './changed-file.tsx';
 import styles from './changes.module.css';
 import { FileTree } from './file-tree.tsx';
 import { useViewed } from './viewed.ts';
 
-/** Milliseconds between two reads of the changes while the agent works. */
-const liveMs = 5_000;
 /** Number of files whose changes are shown at first. The changes of other files are folded. */
 const openFiles = 20;
 
@@ -37,7 +35,8 @@ export function Changes({
   const { data, error, refetch } = useQuery({
     queryKey: ['changes', run.run_id, run.state],
     queryFn: async () => await client.getRunChanges({ params: { runId: run.run_id } }),
-    refetchInterval: ({ state }) => (state.data?.is_live ? liveMs : slowMs),
+    refetchInterval: ({ state }) =>
+      filesReadMs(run, { isViewed: true, isCurrent: Date.parse(state.data?.as_of ?? '') >= Date.parse(endOf(run)) }),
     placeholderData: (before) => before,
   });
   if (data === undefined)
