@@ -43,7 +43,7 @@ export function useBrowser(): () => Browser {
     const program = await chromiumOfProcess();
     const context = await program.newContext({ viewport: { width: 1200, height: 850 }, acceptDownloads: true });
     const page = await context.newPage();
-    page.setDefaultTimeout(30_000);
+    page.setDefaultTimeout(60_000);
     const complaints: string[] = [];
     page.on('pageerror', (error) => complaints.push(error.message));
     page.on('console', (message) => {
