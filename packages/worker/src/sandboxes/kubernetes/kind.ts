@@ -12,27 +12,40 @@ import { openSecret, ownerOf } from './record.ts';
 const clusterFile = (stateRoot: string): string => path.join(stateRoot, 'kubernetes.json');
 
 /**
+ * Loads the functions that use the client library. The library may be missing: only `bin/runyard` with RUNYARD_SANDBOX=kubernetes and a
+ * whole `npm ci` install it.
+ */
+const load = async () =>
+  await import('./open.ts').catch((error: NodeJS.ErrnoException) => {
+    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
+    throw new Error(
+      'the Kubernetes client is not installed: start the worker with bin/runyard and RUNYARD_SANDBOX=kubernetes, or run npm ci',
+      { cause: error },
+    );
+  });
+
+/**
  * The backend whose sandboxes are pods of a cluster. The environment of a run names the image of the pod. Each function loads the client
  * library only when the function is called.
  */
 export const kubernetes: BackendKind = {
   async probe(limits, settings) {
     try {
-      const { probeCluster } = await import('./open.ts');
+      const { probeCluster } = await load();
       return await probeCluster(limits, settings);
     } catch (error) {
       return unavailable('kubernetes', (error as Error).message);
     }
   },
   async open(request) {
-    const { openKubernetes } = await import('./open.ts');
+    const { openKubernetes } = await load();
     const { opened, address } = await openKubernetes(request);
     await writeFile(clusterFile(request.state.folder), JSON.stringify(address), { mode: 0o600 });
     return opened;
   },
   async adopt(request: AdoptRequest) {
     if (knownCluster(request.state.folder) === undefined) return [];
-    const { adoptSandboxes } = await import('./open.ts');
+    const { adoptSandboxes } = await load();
     return await adoptSandboxes(request);
   },
   sweep,
@@ -51,7 +64,7 @@ async function sweep({ stateRoot, kept, log }: SweepRequest): Promise<number> {
   const address = knownCluster(stateRoot);
   if (address === undefined) return 0;
   try {
-    const { deleteLeft } = await import('./open.ts');
+    const { deleteLeft } = await load();
     const deleted = await deleteLeft(address, ownerOf(openSecret(stateRoot)), kept);
     if (kept.size === 0) await rm(clusterFile(stateRoot), { force: true });
     return deleted;
