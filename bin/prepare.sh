@@ -52,8 +52,8 @@ is_installed() {
 # Succeeds if node_modules has at least the packages that the programs need.
 has_programs() { cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-programs-lock.json" || is_installed; }
 
-# Succeeds if node_modules has the Kubernetes client, too.
-has_kubernetes() { cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-kubernetes-lock.json" || is_installed; }
+# Succeeds if node_modules has the clients of buckets and clusters, too.
+has_clients() { cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-clients-lock.json" || is_installed; }
 
 # Succeeds if node_modules has the packages of the dashboard, too. A killed installation leaves only some of them.
 has_dashboard() { cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-dashboard-lock.json" || is_installed; }
@@ -110,11 +110,14 @@ ensure_installed() { install is_installed ci .runyard-lock.json; }
 # Installs the packages that the command, the service, the worker and the agent need.
 ensure_programs() { install has_programs "ci --omit=dev -w packages/cli -w packages/agent" .runyard-programs-lock.json; }
 
-# Adds the Kubernetes client, which package.json names and only workers with RUNYARD_SANDBOX=kubernetes need. `npm ci` would first delete
-# the packages that running programs use.
-ensure_kubernetes() {
-  install has_kubernetes "install --no-save --omit=dev --include-workspace-root -w packages/cli -w packages/agent" \
-    .runyard-kubernetes-lock.json
+# If the settings name a bucket or a cluster, adds the clients of both, which only the root's package.json names. `npm ci` would first
+# delete the packages that running programs use.
+ensure_clients() {
+  case "${RUNYARD_SANDBOX:-} ${RUNYARD_BLOBS:-} ${RUNYARD_BLOBS_FROM:-}" in
+    *kubernetes* | *s3://*)
+      install has_clients "install --no-save --omit=dev --include-workspace-root -w packages/cli -w packages/agent" .runyard-clients-lock.json
+      ;;
+  esac
 }
 
 # Succeeds if the dashboard is built and its source files have not changed since then.

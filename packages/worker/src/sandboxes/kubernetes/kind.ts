@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { loadClient } from '@runyard/system/load-client';
 import { type AdoptRequest, type BackendKind, type SweepRequest, unavailable } from '../backend-kind.ts';
 import type { ClusterAddress } from './cluster.ts';
 import { openSecret, ownerOf } from './record.ts';
@@ -11,18 +12,7 @@ import { openSecret, ownerOf } from './record.ts';
  */
 const clusterFile = (stateRoot: string): string => path.join(stateRoot, 'kubernetes.json');
 
-/**
- * Loads the functions that use the client library. The library may be missing: only `bin/runyard` with RUNYARD_SANDBOX=kubernetes and a
- * whole `npm ci` install it.
- */
-const load = async () =>
-  await import('./open.ts').catch((error: NodeJS.ErrnoException) => {
-    if (error.code !== 'ERR_MODULE_NOT_FOUND') throw error;
-    throw new Error(
-      'the Kubernetes client is not installed: start the worker with bin/runyard and RUNYARD_SANDBOX=kubernetes, or run npm ci',
-      { cause: error },
-    );
-  });
+const load = async () => await loadClient('RUNYARD_SANDBOX=kubernetes', () => import('./open.ts'));
 
 /**
  * The backend whose sandboxes are pods of a cluster. The environment of a run names the image of the pod. Each function loads the client
