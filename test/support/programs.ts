@@ -18,8 +18,9 @@ import { makeOnce } from './head-start.ts';
 const programs = ['service', 'worker'] as const;
 export type Program = (typeof programs)[number];
 
-/** Programs that belong to the tests, and that the tests start many times. */
+/** Further programs that tests start, most of which belong to the tests. */
 const ofTests = {
+  'print-runtime': 'packages/worker/src/runtime/print-runtime.ts',
   'worker-process': 'packages/worker/test/worker-process.ts',
   'writing-service': 'test/support/writing-service.ts',
 } as const;
