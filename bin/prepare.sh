@@ -52,6 +52,9 @@ is_installed() {
 # Succeeds if node_modules has at least the packages that the programs need.
 has_programs() { cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-programs-lock.json" || is_installed; }
 
+# Succeeds if node_modules has the clients of buckets and clusters, too.
+has_clients() { cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-clients-lock.json" || is_installed; }
+
 # Succeeds if node_modules has the packages of the dashboard, too. A killed installation leaves only some of them.
 has_dashboard() { cmp -s "$root/package-lock.json" "$root/node_modules/.runyard-dashboard-lock.json" || is_installed; }
 
@@ -80,9 +83,9 @@ take_install_lock() {
   trap 'release_install_lock; exit 143' TERM HUP
 }
 
-# Installs packages if CHECK fails. OPTIONS are options of `npm ci`. STAMP names the copy of the lockfile by which CHECK finds them.
+# Installs packages with `npm COMMAND` if CHECK fails. STAMP names the copy of the lockfile by which CHECK finds them.
 install() {
-  check=$1 options=$2 stamp=$3
+  check=$1 command=$2 stamp=$3
   command -v node >/dev/null 2>&1 || die "Node is missing: install Node 20 or newer (https://nodejs.org), then try again."
   "$check" && return 0
   command -v npm >/dev/null 2>&1 || die "npm is missing: it comes with Node (Debian: apt-get install npm)."
@@ -90,10 +93,10 @@ install() {
   if ! "$check"; then
     say "installing dependencies (once, about a minute at most) ..."
     log="$root/.runyard/install.log"
-    # shellcheck disable=SC2086 # The options are several words.
-    if ! (cd "$root" && npm ci $options --no-audit --no-fund --fetch-timeout=60000 </dev/null >"$log" 2>&1); then
+    # shellcheck disable=SC2086 # The command is several words.
+    if ! (cd "$root" && npm $command --no-audit --no-fund --fetch-timeout=60000 </dev/null >"$log" 2>&1); then
       cat "$log" >&2
-      die "npm ci failed; its output is above and in $log"
+      die "npm $command failed; its output is above and in $log"
     fi
     cp "$root/package-lock.json" "$root/node_modules/$stamp"
   fi
@@ -102,10 +105,20 @@ install() {
 }
 
 # Installs all packages of the lockfile: those of the programs, of the dashboard and of developers.
-ensure_installed() { install is_installed "" .runyard-lock.json; }
+ensure_installed() { install is_installed ci .runyard-lock.json; }
 
 # Installs the packages that the command, the service, the worker and the agent need.
-ensure_programs() { install has_programs "--omit=dev -w packages/cli -w packages/agent" .runyard-programs-lock.json; }
+ensure_programs() { install has_programs "ci --omit=dev -w packages/cli -w packages/agent" .runyard-programs-lock.json; }
+
+# If the settings name a bucket or a cluster, adds the clients of both, which only the root's package.json names. `npm ci` would first
+# delete the packages that running programs use.
+ensure_clients() {
+  case "${RUNYARD_SANDBOX:-} ${RUNYARD_BLOBS:-} ${RUNYARD_BLOBS_FROM:-}" in
+    *kubernetes* | *s3://*)
+      install has_clients "install --no-save --omit=dev --include-workspace-root -w packages/cli -w packages/agent" .runyard-clients-lock.json
+      ;;
+  esac
+}
 
 # Succeeds if the dashboard is built and its source files have not changed since then.
 is_built() {

@@ -151,9 +151,9 @@ test('a line of the log about a run is sent by OTLP with the trace id of the run
   });
   expect(refused.status).toBeGreaterThanOrEqual(400);
   const lines = () => collector.logs().filter(({ attributes }) => attributes.run_id === runId);
-  await expect.poll(lines, { timeout: 30_000 }).not.toEqual([]);
+  await expect.poll(lines, { timeout: 60_000 }).not.toEqual([]);
   const spans = () => collector.spans().filter(({ attributes }) => attributes['runyard.run.id'] === runId);
-  await expect.poll(spans, { timeout: 30_000 }).not.toEqual([]);
+  await expect.poll(spans, { timeout: 60_000 }).not.toEqual([]);
   expect(lines()[0]).toMatchObject({
     body: { stringValue: 'model request refused' },
     traceId: spans()[0]?.traceId,

@@ -14,7 +14,7 @@ test.each([
   [['--filter'], 2, 'stderr', /^usage: /],
   [['--bogus'], 2, 'stderr', /^bin\/test: unknown argument --bogus\nusage: /],
 ] as const)('bin/test %j prints its usage and runs nothing', (words, code, stream, text) => {
-  const ended = spawnSync(program, words, { encoding: 'utf8', timeout: 10_000 });
+  const ended = spawnSync(program, words, { encoding: 'utf8', timeout: 60_000 });
   expect(ended.status).toBe(code);
   expect(ended[stream]).toMatch(text);
 });

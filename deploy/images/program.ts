@@ -49,7 +49,8 @@ export function npmPackages(root: string): NpmPackage[] {
     const names = [...Object.keys({ ...item.dependencies, ...optional }), ...peers];
     for (const name of names) visit(placeOf(packages, place, name));
   };
-  for (const name of own) visit(`packages/${name}`);
+  // The root names the packages that only some installations need.
+  for (const place of ['', ...own.map((name) => `packages/${name}`)]) visit(place);
   return found.filter(({ name }) => !name.startsWith('@types/')).sort((a, b) => (a.place < b.place ? -1 : 1));
 }
 

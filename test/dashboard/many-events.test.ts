@@ -55,9 +55,9 @@ describe.skipIf(noBrowser)(`a tab in a long stream${noBrowser ? ` (skipped: ${no
     const keys = page.getByRole('dialog', { name: 'Keys' });
     while (sent < total) {
       await page.keyboard.press('?');
-      await keys.waitFor({ timeout: 5_000 });
+      await keys.waitFor();
       await page.keyboard.press('Escape');
-      await keys.waitFor({ state: 'detached', timeout: 5_000 });
+      await keys.waitFor({ state: 'detached' });
       presses += 1;
     }
     await stream;

@@ -91,7 +91,7 @@ const opens =
   /…$|^(Add|New|Create|Invite|Edit|Filter|Save view|Search or jump|Order|Columns|More actions|Rotate|Delete|Remove)\b/;
 
 /** Time limit for a change of the page. The page loads the code of dialogs when the first dialog opens. */
-const patienceMs = 20_000;
+const patienceMs = 60_000;
 
 /**
  * Opens each dialog and menu of the page with Enter. Returns a fault for each of these rules that is broken: Tab stays in an open

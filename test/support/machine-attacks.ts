@@ -81,7 +81,7 @@ export async function openMachineAttacks(stateRoot: string): Promise<MachineAtta
         encoding: 'utf8',
         env: { PATH },
         stdio: ['ignore', 'pipe', 'ignore'],
-        timeout: 30_000,
+        timeout: 60_000,
       });
     },
     async [Symbol.asyncDispose]() {

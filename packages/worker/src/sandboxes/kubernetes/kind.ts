@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { rm, writeFile } from 'node:fs/promises';
 import path from 'node:path';
+import { loadClient } from '@runyard/system/load-client';
 import { type AdoptRequest, type BackendKind, type SweepRequest, unavailable } from '../backend-kind.ts';
 import type { ClusterAddress } from './cluster.ts';
 import { openSecret, ownerOf } from './record.ts';
@@ -11,6 +12,8 @@ import { openSecret, ownerOf } from './record.ts';
  */
 const clusterFile = (stateRoot: string): string => path.join(stateRoot, 'kubernetes.json');
 
+const load = async () => await loadClient('RUNYARD_SANDBOX=kubernetes', () => import('./open.ts'));
+
 /**
  * The backend whose sandboxes are pods of a cluster. The environment of a run names the image of the pod. Each function loads the client
  * library only when the function is called.
@@ -18,21 +21,21 @@ const clusterFile = (stateRoot: string): string => path.join(stateRoot, 'kuberne
 export const kubernetes: BackendKind = {
   async probe(limits, settings) {
     try {
-      const { probeCluster } = await import('./open.ts');
+      const { probeCluster } = await load();
       return await probeCluster(limits, settings);
     } catch (error) {
       return unavailable('kubernetes', (error as Error).message);
     }
   },
   async open(request) {
-    const { openKubernetes } = await import('./open.ts');
+    const { openKubernetes } = await load();
     const { opened, address } = await openKubernetes(request);
     await writeFile(clusterFile(request.state.folder), JSON.stringify(address), { mode: 0o600 });
     return opened;
   },
   async adopt(request: AdoptRequest) {
     if (knownCluster(request.state.folder) === undefined) return [];
-    const { adoptSandboxes } = await import('./open.ts');
+    const { adoptSandboxes } = await load();
     return await adoptSandboxes(request);
   },
   sweep,
@@ -51,7 +54,7 @@ async function sweep({ stateRoot, kept, log }: SweepRequest): Promise<number> {
   const address = knownCluster(stateRoot);
   if (address === undefined) return 0;
   try {
-    const { deleteLeft } = await import('./open.ts');
+    const { deleteLeft } = await load();
     const deleted = await deleteLeft(address, ownerOf(openSecret(stateRoot)), kept);
     if (kept.size === 0) await rm(clusterFile(stateRoot), { force: true });
     return deleted;

@@ -77,7 +77,7 @@ const untilNoted = (column: 'sent_at' | 'closed_at') =>
       );
       return open.length === 0;
     },
-    { timeout: 30_000 },
+    { timeout: 60_000 },
   );
 
 /** Creates a run and drops the answer. */

@@ -2,6 +2,7 @@
 import path from 'node:path';
 import type { BlobsAddress } from '@runyard/contract/settings/blobs';
 import type { Settings } from '@runyard/contract/settings/settings';
+import { loadClient } from '@runyard/system/load-client';
 import { type StoreLog, silentLog } from '../database/log.ts';
 import type { BlobStore } from './blobs.ts';
 import { openFolderBlobs } from './folder-blobs.ts';
@@ -29,7 +30,7 @@ export async function openBlobsAt(
   log: Pick<StoreLog, 'warn'> = silentLog,
 ): Promise<BlobStore> {
   if (address.kind === 'folder') return await openFolderBlobs(address.path);
-  const { openS3Blobs } = await import('./s3-blobs.ts');
+  const { openS3Blobs } = await loadClient('RUNYARD_BLOBS=s3://…', () => import('./s3-blobs.ts'));
   return await openS3Blobs(address, {
     encryption: settings.RUNYARD_BLOBS_ENCRYPTION,
     presigns: settings.RUNYARD_BLOBS_DOWNLOADS === 'bucket',
