@@ -4,18 +4,18 @@
  */
 import { RunCountsQuery } from '@runyard/contract/runs/run-counts';
 import { ListRunsQuery } from '@runyard/contract/runs/run-list';
-import { findThings } from '../packages/service/src/edges/search/find.ts';
+import { findThings } from '../packages/service/src/edges/search/domain.ts';
 import { readQuery } from '../packages/service/src/edges/search/query.ts';
 import type { Database } from '../packages/service/src/platform/store/database/database.ts';
 import { countRuns } from '../packages/service/src/runs/runs/list/count.ts';
 import { listRuns } from '../packages/service/src/runs/runs/list/list.ts';
 import { runSearch } from '../packages/service/src/runs/runs/search.ts';
-import { accessSearches } from '../packages/service/src/team/access/search.ts';
-import { environmentSearch } from '../packages/service/src/team/environments/search.ts';
-import { automationSearch } from '../packages/service/src/triggers/automations/search.ts';
-import { factorySearch } from '../packages/service/src/triggers/factories/search.ts';
-import { scheduleSearch } from '../packages/service/src/triggers/schedules/search.ts';
-import { webhookSearch } from '../packages/service/src/triggers/webhooks/search.ts';
+import { accessSearches } from '../packages/service/src/team/access/domain.ts';
+import { environmentSearch } from '../packages/service/src/team/environments/domain.ts';
+import { automationSearch } from '../packages/service/src/triggers/automations/domain.ts';
+import { factorySearch } from '../packages/service/src/triggers/factories/domain.ts';
+import { scheduleSearch } from '../packages/service/src/triggers/schedules/domain.ts';
+import { webhookSearch } from '../packages/service/src/triggers/webhooks/domain.ts';
 import { randomNumbers, type Seeded, skewed } from './list-seed.ts';
 import { percentile, report } from './report.ts';
 import { screenReads, seedScreens } from './screen-reads.ts';

@@ -3,12 +3,12 @@ import path from 'node:path';
 import { parseSettings } from '@runyard/contract/settings/settings';
 import { makeRuntime } from '../packages/worker/src/runtime/runtime.ts';
 import { findBubblewrap } from '../packages/worker/src/sandboxes/bubblewrap/find-bubblewrap.ts';
-import type { BubblewrapGround } from '../packages/worker/src/sandboxes/bubblewrap/ground.ts';
-import { rehearseAgent } from '../packages/worker/src/sandboxes/bubblewrap/rehearse.ts';
 import {
+  type BubblewrapGround,
   openTemporaryGround,
   type TemporaryGround,
-} from '../packages/worker/src/sandboxes/bubblewrap/temporary-ground.ts';
+} from '../packages/worker/src/sandboxes/bubblewrap/ground.ts';
+import { rehearseAgent } from '../packages/worker/src/sandboxes/bubblewrap/rehearse.ts';
 import type { Gvisor } from '../packages/worker/src/sandboxes/gvisor/find-gvisor.ts';
 import { sandboxLimits } from '../packages/worker/src/sandboxes/limits.ts';
 import type { SandboxSpecification } from '../packages/worker/src/sandboxes/sandbox.ts';

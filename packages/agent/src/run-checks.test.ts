@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { testFolder } from '../test/agent.ts';
 import { ended, fake, of, scripted, sh, start } from '../test/run.ts';
 import { checkDiff, readBaseCommits } from './checks/check-diff.ts';
-import { checkEnvironment } from './checks/check-environment.ts';
+import { checkEnvironment } from './checks/run-checks.ts';
 
 const withChecks = (checks: RunCheck[], attempts?: number) => ({
   agent_config: { checks, ...(attempts === undefined ? {} : { check_attempts: attempts }) },

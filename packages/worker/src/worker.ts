@@ -3,7 +3,7 @@ import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { Logger } from 'pino';
-import { adoptLeft, openBackend } from './backends/open.ts';
+import { adoptLeft, openBackend } from './backends/backends.ts';
 import { sweepLeftovers } from './backends/sweep.ts';
 import { openBudget } from './cache/budget.ts';
 import { openCache } from './cache/cache.ts';

@@ -4,8 +4,7 @@ import type { FollowUp } from '../service/inbox.ts';
 import type { ApprovalRequest, Verdict } from './approval-request.ts';
 import { type ApprovalsOptions, makeDecider } from './decider.ts';
 import { decisionText } from './decision-text.ts';
-import { type EarlierDecision, readEarlierDecision } from './earlier-decision.ts';
-import { messageOf } from './open-question.ts';
+import { type AskedRequest, messageOf } from './open-question.ts';
 import type { RunPolicy } from './run-policy.ts';
 
 export interface Approvals {
@@ -43,6 +42,26 @@ export interface Approvals {
    * the text describes the decision.
    */
   turnMessage(followUp: FollowUp): string;
+}
+
+/** A person's decision about a request that an earlier sandbox of the run made. */
+interface EarlierDecision {
+  readonly asked: AskedRequest;
+  /** Undefined if the person only continued the run. */
+  readonly verdict: Verdict | undefined;
+  readonly followUpId: string;
+}
+
+/** Reads the decision of a run's task. */
+function readEarlierDecision(earlier: NonNullable<AgentTask['decision']>): EarlierDecision {
+  const { request: forPerson, decision, message, follow_up_id: followUpId } = earlier;
+  const { request_id: id, kind, title, action } = forPerson;
+  const request: ApprovalRequest = { kind, title, ...(action ? { action: { ...action, id: action.id ?? '' } } : {}) };
+  const asked: AskedRequest = { id, request, forPerson, settledBy: followUpId };
+  if (decision === undefined && message === undefined) return { asked, verdict: undefined, followUpId };
+  const meaning = decision ?? (kind === 'question' ? 'answer' : 'deny');
+  const verdict: Verdict = { decision: meaning, by: 'person', ...(message === undefined ? {} : { message }) };
+  return { asked, verdict, followUpId };
 }
 
 /** Creates the approvals of a run. Only this code decides by the policy whether the agent may run an action, or asks a person about it. */

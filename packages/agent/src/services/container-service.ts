@@ -1,9 +1,11 @@
 /** Services that start from container images, beside the sandbox. */
 import type { EnvironmentService } from '@runyard/contract/environments/services';
+import { maxSetupOutputBytes } from '@runyard/contract/limits';
+import { maxMarkBytes } from '@runyard/contract/wire/left-out';
 import { delay } from '@runyard/system/backoff';
+import { outputWindow } from '../commands/output-window.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../setup-failure.ts';
-import { newServiceWindow, type Running } from './running.ts';
 
 /** Path below which the relay of Runyard's own worker starts and reads services. Other workers have no such path. */
 const servicesPath = '/sandbox/services/';
@@ -20,6 +22,24 @@ export const isOfImage = ({ image }: EnvironmentService): boolean => typeof imag
  * relay.
  */
 export const areStarted = ({ relaySocket }: ServiceConnection): boolean => relaySocket === undefined;
+
+/** A service that was started. */
+export interface Running {
+  readonly name: string;
+  /** Id of its first process, if this process is in the sandbox. */
+  readonly pid?: number | undefined;
+  /** Returns the last lines since the previous call; an empty text if there are none. */
+  takeOutput(): Promise<string>;
+  /** How the program ended; undefined while it runs. */
+  ended(): string | undefined;
+  /** Resolves when the program has ended and its output has been read. */
+  readonly exited: Promise<void>;
+  /** Ends the agent's own work for the service. Only for a service whose processes are not in the sandbox. */
+  stop?(): void;
+}
+
+/** Returns a window that keeps the last lines of a service. */
+export const newServiceWindow = () => outputWindow(0, maxSetupOutputBytes - maxMarkBytes);
 
 /** Returns a service that the cluster has started. The worker reports its output and its end. */
 export const startedService = (name: string): Running => ({

@@ -10,8 +10,14 @@ import { runCommand } from '../commands/run-command.ts';
 import type { SetupSteps } from '../reporting/setup-steps.ts';
 import type { ServiceConnection } from '../service/connection.ts';
 import { SetupFailure } from '../setup-failure.ts';
-import { areStarted, isOfImage, startContainer, startedService } from './container-service.ts';
-import { newServiceWindow, type Running } from './running.ts';
+import {
+  areStarted,
+  isOfImage,
+  newServiceWindow,
+  type Running,
+  startContainer,
+  startedService,
+} from './container-service.ts';
 
 export interface ServicesOptions {
   readonly workspace: string;

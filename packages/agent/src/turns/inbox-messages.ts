@@ -1,8 +1,46 @@
 import { type FollowUp, watchInbox } from '../service/inbox.ts';
 import type { FollowUpFiles } from './follow-up-files.ts';
-import type { FollowUpQueue } from './follow-up-queue.ts';
 import type { TurnRunner } from './turn-runner.ts';
 import type { TurnsEnd, TurnsOptions } from './turns-options.ts';
+
+/** Follow-ups that wait for their turn. */
+interface FollowUpQueue {
+  add(followUp: FollowUp): void;
+  /** Ends the queue. From now on, the queue accepts no follow-ups and also drops the waiting follow-ups. */
+  end(): void;
+  /**
+   * Waits for the next follow-up for which `accept` returns true, and drops the follow-ups before it. Returns undefined when the queue has
+   * ended.
+   */
+  next(accept: (followUp: FollowUp) => boolean): Promise<FollowUp | undefined>;
+}
+
+export function followUpQueue(): FollowUpQueue {
+  const waiting: FollowUp[] = [];
+  let ended = false;
+  let wake = () => {};
+  return {
+    add(followUp) {
+      waiting.push(followUp);
+      wake();
+    },
+    end() {
+      ended = true;
+      wake();
+    },
+    async next(accept) {
+      while (!ended) {
+        const next = waiting.shift();
+        if (next !== undefined && accept(next)) return next;
+        if (next !== undefined) continue;
+        await new Promise<void>((resolve) => {
+          wake = resolve;
+        });
+      }
+      return undefined;
+    },
+  };
+}
 
 export interface InboxMessagesOptions {
   readonly turns: TurnsEnd & Pick<TurnsOptions, 'client' | 'reporting' | 'approvals' | 'changes'>;

@@ -4,8 +4,7 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { readInput } from './input-file.ts';
-import { jsonFrom } from './json-file.ts';
+import { jsonFrom, readInput } from './input-file.ts';
 
 const folder = mkdtempSync(path.join(tmpdir(), 'runyard-input-'));
 

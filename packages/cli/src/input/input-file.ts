@@ -1,4 +1,4 @@
-import { readFileSync, readSync } from 'node:fs';
+import { readFileSync, readSync, statSync } from 'node:fs';
 import { isatty } from 'node:tty';
 import { Failure } from '../exits/failure.ts';
 
@@ -51,5 +51,54 @@ export function readInput(file: string, exitCode = 1): Buffer {
     return file === '-' ? readStandardInput() : readFileSync(file);
   } catch (error) {
     throw new Failure(unreadable(file === '-' ? 'standard input' : file, error), exitCode);
+  }
+}
+
+/** Reads JSON from a file, or from standard input for `-`. The service checks the content. */
+export function jsonFrom(file: string): unknown {
+  const from = file === '-' ? 'standard input' : file;
+  const text = readInput(file).toString('utf8');
+  try {
+    return JSON.parse(text);
+  } catch (error) {
+    throw new Failure(`${from} is not JSON: ${error instanceof Error ? error.message : String(error)}`);
+  }
+}
+
+/**
+ * Returns the text of a file or of standard input, without one line break at its end. The value is never an argument, because other users
+ * of the machine can read arguments.
+ */
+export function readSecretValue(file: string | undefined): string {
+  if (file === undefined && process.stdin.isTTY)
+    throw new Failure('the value comes from standard input or a file: add < FILE or --file FILE to the command', 2);
+  const bytes = readInput(file ?? '-');
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes).replace(/\r?\n$/, '');
+  } catch {
+    throw new Failure('the value is not UTF-8 text; encode it, for example as base64');
+  }
+}
+
+/**
+ * Returns the prompt that an argument names: the text of a file, of standard input for `-`, or the argument itself.
+ * @throws Failure if the argument looks like the name of a file that does not exist
+ */
+export function readPrompt(source: string, readStandardInput = () => readInput('-').toString('utf8')): string {
+  if (source === '-') return readStandardInput();
+  const stat = statSync(source, { throwIfNoEntry: false });
+  if (stat?.isDirectory()) throw new Failure(`${source} is a folder; name a file with the prompt`);
+  if (stat) return readText(source);
+  // A single word with a slash or a file extension is probably a mistyped file name and not a prompt.
+  if (!/\s/.test(source) && /[/\\]|\.[a-z]{1,8}$/i.test(source)) throw new Failure(`there is no file ${source}`);
+  return source;
+}
+
+function readText(file: string): string {
+  const bytes = readInput(file);
+  try {
+    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
+  } catch {
+    throw new Failure(`${file} is not UTF-8 text`);
   }
 }

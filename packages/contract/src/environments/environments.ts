@@ -8,7 +8,7 @@ import { SecretReferences } from '../secrets/secrets.ts';
 import { NonBlank, Text, Timestamp } from '../wire/primitives.ts';
 import { Scope, UserProfile } from '../wire/profiles.ts';
 import { GithubTools } from './github-tools.ts';
-import { ProviderTools } from './provider-tools.ts';
+import { meaningOf, type ProviderTool, providerTools } from './provider-tool-names.ts';
 import {
   EnvironmentRepository,
   folderInWorkspace,
@@ -47,6 +47,19 @@ export const EnvironmentLimits = z
       "Limits of a sandbox, below the worker's limits, which are never exceeded. A worker of another program may ignore them",
   });
 export type EnvironmentLimits = z.infer<typeof EnvironmentLimits>;
+
+const ProviderToolName = z.enum(providerTools as [ProviderTool, ...ProviderTool[]]).meta({
+  id: 'ProviderTool',
+  description: `Actions of a model provider outside of the sandbox: ${providerTools.map((name) => `\`${name}\` ${meaningOf(name)}`).join('; ')}`,
+});
+
+/** Provider tools that the runs of an environment may use. */
+const ProviderTools = z
+  .array(ProviderToolName)
+  .max(providerTools.length)
+  .describe(
+    'What model providers may do outside of the sandbox on behalf of runs. Absent or empty: nothing, and such requests get 403. It reaches the internet even where `network` allows no host, and its price counts',
+  );
 
 /** The content of a sandbox before the agent begins. */
 export const EnvironmentConfig = z

@@ -5,7 +5,6 @@ import type { Team } from '@runyard/contract/team/teams';
 import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { UserProfile } from '@runyard/contract/wire/profiles';
 import { createContext, use } from 'react';
-import { takeEarly } from './early.ts';
 import type { TeamStream } from './stream.ts';
 
 /** The signed-in person and team of this browser. The service finds the session by the cookie of the browser. */
@@ -27,6 +26,26 @@ export interface Session {
 
 /** Name of the query member that selects the team. */
 export const teamParameter = 'team';
+
+/** Answers to the requests that `public/app/early.js` sends while this script is still being loaded. */
+
+declare global {
+  /** The answers by path and query. Absent if the page has not loaded `early.js`, for example in tests. */
+  var earlyAnswers: Map<string, Promise<Response>> | undefined;
+}
+
+/**
+ * Removes and returns the early answer to a read request. Returns undefined if there is no early answer, or if the answer is a
+ * refusal. The client then sends the request itself.
+ */
+async function takeEarly(method: string | undefined, url: string): Promise<Response | undefined> {
+  if (method !== 'GET') return undefined;
+  const path = url.slice(location.origin.length);
+  const early = globalThis.earlyAnswers?.get(path);
+  globalThis.earlyAnswers?.delete(path);
+  const answer = await early?.catch(() => undefined);
+  return answer?.ok ? answer : undefined;
+}
 
 /** Returns the client of a session. Requests that change something include the session's token, which prevents forged requests. */
 export function clientOf(csrfToken: string, teamUid?: string): Client {

@@ -1,4 +1,6 @@
 import { basename } from 'node:path';
+import { parseUntrusted } from '@runyard/contract/wire/parse-untrusted';
+import { plainMessage } from '@runyard/contract/wire/plain-message';
 import { firstPart } from '@runyard/contract/wire/shorten';
 import { actionId } from '../../acp/action-id.ts';
 import type { RunKept } from '../../commands/kept-output.ts';
@@ -6,12 +8,25 @@ import { runCommand } from '../../commands/run-command.ts';
 import { askFirst, refusalText, reportDenied } from './ask-first.ts';
 import type { StepCall } from './model-step.ts';
 import { commandEnd, commandOutput, type TurnVoice } from './session.ts';
-import { inputFault } from './tools/input-fault.ts';
-import { failedWith, type ToolContext, type ToolOutcome } from './tools/tool.ts';
+import { type BuiltinTool, failedWith, type ToolContext, type ToolOutcome } from './tools/tool.ts';
 import { builtinTools, mayPlan } from './tools/tool-list.ts';
 
 /** The context of the calls of a turn, from which the context of one call is made. `runKept`: absent if no outputs are kept. */
 export type CallContext = Omit<ToolContext, 'onOutput' | 'runKept'> & { readonly runKept?: RunKept | undefined };
+
+/**
+ * Returns the reasons why a tool does not accept this input, as sentences for the model and for people who read the conversation.
+ * Returns undefined if the schema accepts the input, or the tool belongs to an MCP server, which has its own schema. If the model's
+ * input was not JSON, `input` is the text that the model wrote.
+ */
+function inputFault({ name, schema, inputSchema }: BuiltinTool, input: unknown): string | undefined {
+  if (typeof input === 'string') return `The input of ${name} is not a JSON object. It may have been cut off.`;
+  if (inputSchema !== undefined) return undefined;
+  const checked = parseUntrusted(schema, input, { error: plainMessage });
+  if (checked.success) return undefined;
+  const faults = checked.error.issues.map(({ path, message }) => `${path.map(String).join('.') || 'it'} ${message}`);
+  return `The input of ${name} is not accepted: ${faults.join('; ')}.`;
+}
 
 /**
  * Runs one tool call of the model and reports its progress. For an invalid call, returns a failed result for the model and throws no error.

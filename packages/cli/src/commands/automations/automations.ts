@@ -1,14 +1,16 @@
 /** Automations, which start runs for deliveries and schedules. */
 import type { Client } from '@runyard/client';
 import type { Automation } from '@runyard/contract/automations/automations';
+import type { Command } from 'commander';
+import { type Context, processContext } from '../../context/context.ts';
 import { Failure } from '../../exits/failure.ts';
-import { jsonFrom } from '../../input/json-file.ts';
+import { jsonFrom } from '../../input/input-file.ts';
 import { automationHelp, factoryHelp } from '../../input/options.ts';
 import { type Given, type Members, type Row, request } from '../../route-commands/row.ts';
+import { connect } from '../../service/connect.ts';
 import { findAutomation, idOf } from '../../service/named.ts';
 import { fireColumns } from '../schedules/fires.ts';
 import { payloadFlags, startLines, withOnePayload } from '../webhooks/simulate.ts';
-import { declareSwitches } from './enable.ts';
 import { declareList } from './list.ts';
 
 const automation = {
@@ -49,6 +51,46 @@ function withOneStart(members: Members): Members {
   if (schedule_name !== undefined && [payload, delivery_id, event, webhook_uid].some((each) => each !== undefined))
     throw new Failure('--schedule cannot be combined with --payload and --delivery, which are about deliveries');
   return members;
+}
+
+/** Enables or disables an automation. After this, as after every change, runs of the automation act as the caller. */
+async function setAutomation(context: Context, action: 'enable' | 'disable', uid: string): Promise<void> {
+  const client = connect(context);
+  const {
+    factory_uid: factoryUid,
+    uid: automationUid,
+    name,
+    prompt,
+    triggers,
+    agent,
+    config,
+    overlap,
+    concurrency_key,
+  } = await findAutomation(client, uid);
+  await client.updateAutomation({
+    params: { factoryUid, automationUid },
+    body: {
+      name,
+      prompt,
+      triggers,
+      overlap,
+      enabled: action === 'enable',
+      ...(agent === undefined ? {} : { agent }),
+      ...(config === undefined ? {} : { config }),
+      ...(concurrency_key === undefined ? {} : { concurrency_key }),
+    },
+  });
+  context.out(`${automationUid} is ${action}d\n`);
+}
+
+/** Declares `enable` and `disable` of `automations`. */
+function declareSwitches(automations: Command): void {
+  for (const action of ['enable', 'disable'] as const)
+    automations
+      .command(action)
+      .description(action === 'enable' ? 'start runs again, as you' : 'start no more runs')
+      .argument('<uid>', automationHelp)
+      .action((uid) => setAutomation(processContext(), action, uid));
 }
 
 /** The commands of `automations`. */

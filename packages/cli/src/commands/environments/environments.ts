@@ -1,5 +1,5 @@
 /** Environments, and the people of other teams who use them: guests, and people with the link. */
-import { jsonFrom } from '../../input/json-file.ts';
+import { jsonFrom } from '../../input/input-file.ts';
 import { group, request } from '../../route-commands/row.ts';
 import { idOf } from '../../service/named.ts';
 

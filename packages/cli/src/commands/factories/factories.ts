@@ -1,6 +1,7 @@
 /** Factories. */
+
+import { readPrompt } from '../../input/input-file.ts';
 import { factoryHelp } from '../../input/options.ts';
-import { readPrompt } from '../../input/read-prompt.ts';
 import { type Row, request } from '../../route-commands/row.ts';
 import { idOf } from '../../service/named.ts';
 import { declareApply } from './apply.ts';

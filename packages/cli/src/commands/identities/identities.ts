@@ -1,5 +1,5 @@
 /** Agent identities. */
-import { jsonFrom } from '../../input/json-file.ts';
+import { jsonFrom } from '../../input/input-file.ts';
 import { request } from '../../route-commands/row.ts';
 
 const identity = { usage: '<identity>', help: 'UID of the identity; bin/runyard identities list shows it' };

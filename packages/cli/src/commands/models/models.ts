@@ -3,8 +3,8 @@ import { type ModelProviderAccess, ModelProviderName } from '@runyard/contract/t
 import type { Model, TeamModelSettings } from '@runyard/contract/team/models';
 import type { Command } from 'commander';
 import { type Context, processContext } from '../../context/context.ts';
+import { readSecretValue } from '../../input/input-file.ts';
 import { addListWord, asJson } from '../../input/options.ts';
-import { readSecretValue } from '../../input/secret-value.ts';
 import { type Row, request } from '../../route-commands/row.ts';
 import { connect } from '../../service/connect.ts';
 import { formatUsd } from '../../terminal/amounts.ts';

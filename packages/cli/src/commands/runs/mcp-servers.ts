@@ -2,7 +2,7 @@
 import type { Client } from '@runyard/client';
 import type { AmbientAgentConfig, MCPServerConfig } from '@runyard/contract/runs/config';
 import { Failure } from '../../exits/failure.ts';
-import { jsonFrom } from '../../input/json-file.ts';
+import { jsonFrom } from '../../input/input-file.ts';
 import { idOf } from '../../service/named.ts';
 
 type Servers = NonNullable<AmbientAgentConfig['mcp_servers']>;

@@ -6,10 +6,9 @@ import type { RunMode } from '@runyard/contract/runs/message-origin';
 import type { RunAgentRequest } from '@runyard/contract/runs/run-request';
 import { overLimit } from '@runyard/contract/wire/byte-size';
 import { Failure } from '../../exits/failure.ts';
-import { jsonFrom } from '../../input/json-file.ts';
+import { jsonFrom, readPrompt } from '../../input/input-file.ts';
 import { parsePair } from '../../input/parse-pair.ts';
 import { readAttachments } from '../../input/read-attachments.ts';
-import { readPrompt } from '../../input/read-prompt.ts';
 import { mcpServersFrom } from './mcp-servers.ts';
 
 export interface RunOptions {

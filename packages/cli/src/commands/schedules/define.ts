@@ -2,9 +2,9 @@
 import type { Client } from '@runyard/client';
 import type { CreateScheduledAgentRequest, ScheduledAgentItem } from '@runyard/contract/schedules/schedules';
 import { Failure } from '../../exits/failure.ts';
+import { readPrompt } from '../../input/input-file.ts';
 import { notifyHelp, readRules } from '../../input/notify-rules.ts';
 import { parsePair } from '../../input/parse-pair.ts';
-import { readPrompt } from '../../input/read-prompt.ts';
 import { request } from '../../route-commands/row.ts';
 import { idOf } from '../../service/named.ts';
 import { addRunOptions } from '../runs/options.ts';

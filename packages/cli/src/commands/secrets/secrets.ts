@@ -1,6 +1,6 @@
 /** Secrets that runs can use. */
 import type { Command } from 'commander';
-import { readSecretValue } from '../../input/secret-value.ts';
+import { readSecretValue } from '../../input/input-file.ts';
 import { request } from '../../route-commands/row.ts';
 
 const scope = 'personal: only your runs may use it; team: all runs of people may use it';

@@ -14,8 +14,7 @@ import { Failure } from '../../exits/failure.ts';
 import { automations } from '../automations/automations.ts';
 import { listAutomations } from '../automations/list.ts';
 import { showDelivery } from './deliveries.ts';
-import { listWebhooks } from './list.ts';
-import { webhooks } from './webhooks.ts';
+import { listWebhooks, webhooks } from './webhooks.ts';
 
 const service = await openTestService();
 const { factory, create, send, log } = await testWebhooks(service);

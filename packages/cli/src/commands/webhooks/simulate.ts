@@ -1,7 +1,7 @@
 /** Shows which runs a delivery would start. Creates nothing. */
 import type { SimulatedStart } from '@runyard/contract/webhooks/simulations';
 import { Failure } from '../../exits/failure.ts';
-import { jsonFrom } from '../../input/json-file.ts';
+import { jsonFrom } from '../../input/input-file.ts';
 import { webhookHelp } from '../../input/options.ts';
 import { type Members, request } from '../../route-commands/row.ts';
 import { findWebhook } from '../../service/named.ts';

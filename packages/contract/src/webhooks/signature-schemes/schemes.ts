@@ -1,26 +1,21 @@
-import type { WebhookRules } from '../webhook-rules.ts';
+import type { HmacSignature, WebhookRules } from '../webhook-rules.ts';
 import type { SignatureSchemeName } from '../webhooks.ts';
-import { bitbucket } from './bitbucket.ts';
-import { eventGrid } from './event-grid.ts';
-import { github } from './github.ts';
-import { gitlab } from './gitlab.ts';
-import { grafana } from './grafana.ts';
-import { hmacScheme } from './hmac.ts';
-import { intercom } from './intercom.ts';
-import { jira } from './jira.ts';
-import { linear } from './linear.ts';
-import { microsoftGraph } from './microsoft-graph.ts';
-import { pagerduty } from './pagerduty.ts';
-import type { SignatureScheme } from './scheme.ts';
-import { sentry } from './sentry.ts';
-import { shopify } from './shopify.ts';
-import { slack } from './slack.ts';
-import { sns } from './sns.ts';
-import { standardWebhooks } from './standard-webhooks.ts';
-import { stripe } from './stripe.ts';
-import { vercel } from './vercel.ts';
-import { zendesk } from './zendesk.ts';
-import { zoom } from './zoom.ts';
+import {
+  bitbucket,
+  github,
+  gitlab,
+  grafana,
+  intercom,
+  jira,
+  linear,
+  pagerduty,
+  sentry,
+  shopify,
+  vercel,
+} from './of-body.ts';
+import { slack, standardWebhooks, stripe, zendesk, zoom } from './of-body-and-time.ts';
+import { fiveMinutes, type SignatureScheme } from './scheme.ts';
+import { eventGrid, microsoftGraph, sns } from './unsigned.ts';
 
 /** All schemes by their name in the API; for `hmac`, each webhook defines its own scheme. */
 export const schemes: Readonly<Record<Exclude<SignatureSchemeName, 'hmac'>, SignatureScheme>> = {
@@ -44,6 +39,23 @@ export const schemes: Readonly<Record<Exclude<SignatureSchemeName, 'hmac'>, Sign
   microsoft_graph: microsoftGraph,
   sns,
 };
+
+/** Returns the scheme for a webhook with the scheme `hmac`, in which a person has described how the sender signs. */
+export function hmacScheme(signature: HmacSignature): SignatureScheme {
+  const { header, id_header: id, timestamp_header: timestamp, signed = '{body}' } = signature;
+  const names = { signature: header, ...(id ? { id } : {}), ...(timestamp ? { timestamp } : {}) };
+  return {
+    headers: [
+      Object.fromEntries(Object.entries(names).map(([key, name]) => [key, name.toLowerCase()])) as typeof names,
+    ],
+    algorithm: signature.algorithm ?? 'sha256',
+    encoding: signature.encoding ?? 'hex',
+    prefix: signature.prefix ?? '',
+    signed: signed.split(/(\{(?:id|timestamp|body)\})/).filter((part) => part !== ''),
+    key: 'text',
+    ...(timestamp ? { maxAgeSeconds: signature.max_age_seconds ?? fiveMinutes } : {}),
+  };
+}
 
 /** Returns the scheme of a webhook; null if the webhook has no scheme. */
 export function schemeOf(

@@ -8,18 +8,28 @@ import { Crumb } from '../../frame/crumb.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { encodeFile, FileChips, FilePicker, useAttachedFiles } from '../../parts/attached-files.tsx';
-import { Content, Hint, P, Pad, Row, TextLink } from '../../parts/blocks.tsx';
+import { Content, Hint, P, Pad, Row, Segments, Stack, TextLink } from '../../parts/blocks.tsx';
 import { Button, ButtonLink, Input } from '../../parts/controls.tsx';
+import { CommandBlock } from '../../parts/copy.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { Field, Form, type OnceHeaders } from '../../parts/form.tsx';
 import { keyText } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Choices } from './choices.tsx';
-import { Elsewhere } from './elsewhere.tsx';
 import { FreshCheck } from './fields.tsx';
 import { keepChoices, readChoices } from './last-choices.ts';
-import { changesIn, type Draft, draftOfRun, emptyDraft, requestOf, rerunOf, type Sent } from './request.ts';
+import {
+  asCommand,
+  asCurl,
+  changesIn,
+  type Draft,
+  draftOfRun,
+  emptyDraft,
+  requestOf,
+  rerunOf,
+  type Sent,
+} from './request.ts';
 
 const route = getRouteApi('/shell/runs/new');
 
@@ -53,6 +63,26 @@ const placeholderOf = ({ name, type }: File) => ({
   mime_type: type || 'application/octet-stream',
   data: 'BASE64_OF_THE_FILE',
 });
+
+/** Shows the request of the form as a command for a shell. */
+function Elsewhere({ draft, request, isRerun }: { draft: Draft; request: Sent; isRerun: boolean }) {
+  const [wording, setWording] = useState<'curl' | 'command'>('curl');
+  return (
+    <Stack as="section" gap={2} aria-label="The same request elsewhere">
+      <Segments as="div" start>
+        <Button kind="ghost" small aria-pressed={wording === 'curl'} onClick={() => setWording('curl')}>
+          As curl
+        </Button>
+        <Button kind="ghost" small aria-pressed={wording === 'command'} onClick={() => setWording('command')}>
+          As command
+        </Button>
+      </Segments>
+      <CommandBlock
+        command={wording === 'curl' ? asCurl(request, location.origin) : asCommand(draft, request, isRerun)}
+      />
+    </Stack>
+  );
+}
 
 /** The form in which a person chooses the configuration of a run, its environment and its maximum cost. */
 function RunForm({ rerunOf: earlier, changes }: { rerunOf: RunItem | undefined; changes: Partial<Draft> }) {

@@ -1,6 +1,7 @@
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { type FormEvent, type KeyboardEvent, useEffect, useRef, useState } from 'react';
+import { draftsOf } from '../../api/drafts.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { encodeFile, FileChips, FilePicker, useAttachedFiles } from '../../parts/attached-files.tsx';
 import { Hint, Row, Text } from '../../parts/blocks.tsx';
@@ -10,7 +11,6 @@ import { useKeys } from '../../parts/keys.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import styles from './composer.module.css';
-import { keepDraft, readDraft } from './draft.ts';
 import { hasForeignTexts } from './facts.tsx';
 
 type Mode = 'normal' | 'plan' | 'orchestrate';
@@ -28,6 +28,23 @@ function hintOf(run: RunItem): string {
 /** A text to add to the message. The same text can be added again as another object. */
 export interface Draft {
   readonly text: string;
+}
+
+/** Returns the text that the person has typed for the run; empty if there is none, or if the browser forbids storage. */
+function readDraft(person: string, run: string): string {
+  try {
+    return sessionStorage.getItem(draftsOf(person) + run) ?? '';
+  } catch {
+    return '';
+  }
+}
+
+/** Keeps the text. An empty text removes the draft. */
+function keepDraft(person: string, run: string, text: string): void {
+  try {
+    if (text === '') sessionStorage.removeItem(draftsOf(person) + run);
+    else sessionStorage.setItem(draftsOf(person) + run, text);
+  } catch {}
 }
 
 /**

@@ -4,8 +4,8 @@
  */
 import { maxAttachmentBytes } from '@runyard/contract/limits';
 import { routes } from '@runyard/contract/routes';
-import type { FastifyInstance, FastifyReply } from 'fastify';
-import { invalid, notFound, type Refusal, refuse } from '../../platform/serving/refusal.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { invalid, notFound, type Refusal, refuse, tooBusy } from '../../platform/serving/refusal.ts';
 import { isUuid } from '../../platform/store/database/uuid.ts';
 import { oneUpload } from '../../platform/uploads/lease.ts';
 import { holdSandbox } from '../../runs/executions/lease/agent-lease.ts';
@@ -23,9 +23,34 @@ import { findWorkspace } from '../../runs/files/workspaces/of-conversation.ts';
 import { findMemory, keepMemory } from '../../runs/harness-support/memory.ts';
 import { addRoute } from './server/add-route.ts';
 import { refuseSignature } from './server/authorize.ts';
-import { bytesOf, tooManyBytes, uploadBusy, withByteBodies } from './server/byte-body.ts';
 import type { ServiceDeps } from './server/deps.ts';
 import { downloadHeaders, sendBlob, sendBytes, sendContent } from './server/download.ts';
+
+/** Registers routes in a scope that parses no body. Their handlers read the body with `bytesOf`. */
+function withByteBodies(app: FastifyInstance, register: (scope: FastifyInstance) => void): void {
+  app.register(async (scope) => {
+    scope.removeAllContentTypeParsers();
+    scope.addContentTypeParser('*', (_request, _payload, done) => done(null));
+    register(scope);
+  });
+}
+
+/** Returns the unparsed body of a request. If a loop over the body ends early, the connection stays open for the answer. */
+function bytesOf(request: FastifyRequest): AsyncIterable<Uint8Array> {
+  return request.raw.iterator({ destroyOnReturn: false });
+}
+
+/** Returns a 413 refusal. The rest of the body is not read: the connection ends with the answer. */
+function tooManyBytes(reply: FastifyReply, detail: string): Refusal {
+  reply.header('connection', 'close');
+  return refuse('invalid_request', { status: 413, detail });
+}
+
+/** Returns a 429 refusal. The body is not read: the connection ends with the answer. */
+function uploadBusy(reply: FastifyReply, detail: string): Refusal {
+  reply.header('connection', 'close');
+  return tooBusy(detail);
+}
 
 /** Registers the routes. */
 export function registerFileRoutes(app: FastifyInstance, deps: FileRouteDeps): void {

@@ -1,17 +1,22 @@
+import { routes } from '@runyard/contract/routes';
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { FastifyInstance } from 'fastify';
+import type { ServedRoute } from '../../platform/serving/served-route.ts';
 import { trustProxies } from '../../platform/serving/trusted-proxies.ts';
+import type { Database } from '../../platform/store/database/database.ts';
 import type { ExecutionDeps } from '../../runs/executions/deps.ts';
 import { serviceSilentSeconds } from '../../runs/executions/lease/heartbeat.ts';
 import { queuedExecutions } from '../../runs/executions/queue/assign.ts';
+import { isOperatorHere } from '../../team/access/keys/operator.ts';
 import type { KeyWatch } from '../../team/access/keys/watch.ts';
+import { serve } from '../../team/access/serve.ts';
 import { enterPool } from '../../team/access/worker-pools/enter.ts';
 import type { Edge } from '../edge.ts';
+import { listConnectedWorkers, listHostedWorkers } from './connected.ts';
 import { type Hub, openHub } from './hub.ts';
 import { forgetUnusedInstances } from './instances.ts';
 import { dropConnectionsOfDeadServices } from './lost-connections.ts';
 import type { WorkerPrincipal } from './rights.ts';
-import { workerRoutes } from './routes.ts';
 import { noWebSocket, serveWorkerSockets, workerSocketPath } from './socket.ts';
 
 interface WorkerDeps {
@@ -23,6 +28,15 @@ interface WorkerDeps {
   /** See `HubOptions`. */
   readonly sidecarImage?: string | undefined;
 }
+
+/** The routes that list the connected workers and the addresses of the installation's workers. */
+const workerRoutes = (db: Database, egressRanges: readonly string[]): readonly ServedRoute[] => [
+  serve(routes.listConnectedWorkers, async ({ principal }) => ({
+    workers: await listConnectedWorkers(db, principal.teamId),
+    ...((await isOperatorHere(db, principal)) ? { hosted_workers: await listHostedWorkers(db) } : {}),
+  })),
+  serve(routes.getEgressRanges, async () => ({ cidrs: [...egressRanges] })),
+];
 
 /** `authenticate` returns the owner of the key in an `Authorization` header; null means 401. */
 export function workersDomain(

@@ -1,5 +1,6 @@
 import type { Settings } from '@runyard/contract/settings/settings';
 import type { Domain } from '../../platform/domain.ts';
+import { type Search, searchByName } from '../../platform/search.ts';
 import { sealAgain } from '../../platform/secrets/seal-again.ts';
 import type { Signer } from '../../platform/secrets/signer.ts';
 import { deleteOldChanges } from './audit/record.ts';
@@ -11,7 +12,6 @@ import { keyRoutes } from './key-routes.ts';
 import { passkeyRoutes } from './passkey-routes.ts';
 import { endManagementByHand } from './people/by-rules.ts';
 import { takeBackDays } from './people/members.ts';
-import { accessSearches } from './search.ts';
 import { confirmPeople, sealedRefreshTokens } from './sign-on/refresh.ts';
 import type { SignOnDeps } from './sign-on/sign-in.ts';
 import { watchProviders } from './sign-on/watch-providers.ts';
@@ -24,6 +24,32 @@ interface AccessDeps extends SignOnDeps {
   readonly signing: Signer;
   readonly settings: Pick<Settings, 'RUNYARD_RETENTION_AUDIT_DAYS'>;
 }
+
+const people = searchByName({
+  kind: 'person',
+  statement: 'search_people',
+  from: 'FROM team_members m JOIN users u ON u.id = m.user_id WHERE m.team_id = $4',
+  uid: 'u.uid',
+  name: 'u.display_name',
+  changedAt: 'm.joined_at',
+  toThing: (found) => ({ ...found, path: '/settings/members' }),
+});
+
+const identities = searchByName({
+  kind: 'agent',
+  statement: 'search_agent_identities',
+  from: 'FROM agent_identities WHERE team_id = $4',
+  uid: 'uid',
+  name: 'name',
+  changedAt: 'updated_at',
+  toThing: (found) => ({ ...found, path: '/agents' }),
+});
+
+export const accessSearches: readonly Search[] = [
+  identities,
+  // Agents may not list the people of their team.
+  { ...people, find: async (db, request) => (request.personUid === null ? [] : await people.find(db, request)) },
+];
 
 /**
  * Teams, people, keys, agent identities and the audit log. An identity may refer to objects of domains that import this domain:

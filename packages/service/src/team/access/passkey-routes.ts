@@ -16,9 +16,8 @@ import {
 } from './passkeys/passkeys.ts';
 import { type PasskeyPlace, passkeyPlaceOf } from './passkeys/place.ts';
 import { askQuestion, type QuestionUse, readQuestion, useQuestion } from './passkeys/questions.ts';
-import { refusePasskey } from './passkeys/refusals.ts';
 import { questionOfInvitation } from './passkeys/sign-in.ts';
-import { newPasskeyOptions, signInOptions, verifyRegistration } from './passkeys/verify.ts';
+import { newPasskeyOptions, refusePasskey, signInOptions, verifyRegistration } from './passkeys/verify.ts';
 import { readInvitation } from './people/invitations.ts';
 import { refuseAccept } from './people/refusals.ts';
 import { serve } from './serve.ts';

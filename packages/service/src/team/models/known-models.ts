@@ -1,5 +1,5 @@
 import type { AgentModel } from '@runyard/contract/agent/agent-protocol';
-import { closest } from './closest.ts';
+import { editDistance } from '@runyard/contract/wire/edit-distance';
 import type { LocalList } from './local-list.ts';
 import { firstLocalId, type LocalModels } from './local-models.ts';
 import { findOffer, listOffers, type Offer } from './offers.ts';
@@ -30,6 +30,23 @@ export interface KnownModelsOptions {
   readonly known: readonly Offer[];
   readonly localList: () => LocalList | undefined;
   readonly upstreams: () => Providers;
+}
+
+/**
+ * Returns at most `count` of `names` that are similar to `wanted`, the most similar first. A name also counts if only its part after the
+ * slash is similar.
+ */
+function closest(wanted: string, names: readonly string[], count: number): string[] {
+  const short = wanted.slice(0, 200).toLowerCase();
+  return names
+    .map((name) => {
+      const bare = name.slice(name.indexOf('/') + 1);
+      return { name, far: Math.min(editDistance(short, name.toLowerCase()), editDistance(short, bare.toLowerCase())) };
+    })
+    .filter(({ far }) => far <= Math.max(2, short.length / 2))
+    .sort((left, right) => left.far - right.far)
+    .slice(0, count)
+    .map(({ name }) => name);
 }
 
 export function makeKnownModels({ known, localList, upstreams }: KnownModelsOptions): KnownModels {

@@ -20,13 +20,12 @@ import { inside } from './arguments.ts';
 import { bubblewrapBackend, type MakeSandbox } from './backend.ts';
 import { agentContents } from './contents.ts';
 import { findBubblewrap } from './find-bubblewrap.ts';
-import { type BubblewrapGround, findWorkerCgroups, makeGround } from './ground.ts';
+import { type BubblewrapGround, findWorkerCgroups, makeGround, openTemporaryGround } from './ground.ts';
 import { probeBubblewrap } from './level.ts';
 import type { BubblewrapPreparation } from './preparation.ts';
 import { marksOf, newSandboxId, prepareSandbox } from './prepare.ts';
 import { rehearseAgent } from './rehearse.ts';
 import { systemTree } from './system-tree.ts';
-import { openTemporaryGround } from './temporary-ground.ts';
 
 const gvisorMissing = `gVisor is not installed: install runsc (https://gvisor.dev/docs/user_guide/install; Debian: package \`runsc\`), ${optBack}`;
 

@@ -6,8 +6,8 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { makeRuntime } from '../../runtime/runtime.ts';
 import { inside } from './arguments.ts';
 import { findBubblewrap } from './find-bubblewrap.ts';
+import { openTemporaryGround, type TemporaryGround } from './ground.ts';
 import { prepareSandbox } from './prepare.ts';
-import { openTemporaryGround, type TemporaryGround } from './temporary-ground.ts';
 
 const program = await findBubblewrap();
 const busybox = await readFile('/bin/busybox').catch(() => undefined);

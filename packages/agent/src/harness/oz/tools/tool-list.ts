@@ -1,15 +1,13 @@
 import { jsonSchema, type ToolSet, tool } from 'ai';
 import type { RunTree } from '../../../run-tree/tree.ts';
 import { askUserTool } from './ask-user.ts';
-import { editTool } from './edit.ts';
+import { editTool, readTool, writeTool } from './files.ts';
 import { handoffTool } from './handoff.ts';
-import { readTool } from './read.ts';
 import { reportArtifactTool } from './report-artifact.ts';
 import { isOffered, treeTools } from './run-tree.ts';
 import { searchTool } from './search.ts';
 import { shellTool } from './shell.ts';
 import type { BuiltinTool } from './tool.ts';
-import { writeTool } from './write.ts';
 
 const tools = [
   shellTool,

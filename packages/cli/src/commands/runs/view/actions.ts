@@ -6,7 +6,6 @@ import { formatDuration } from '../../../terminal/amounts.ts';
 import type { Colours } from '../../../terminal/colours.ts';
 import { type Cleaner, createCleaner, harmless, harmlessLine } from '../../../terminal/harmless.ts';
 import { linesAround } from '../../../terminal/long-text.ts';
-import { inputHint } from './input-hint.ts';
 import { type Lines, margin, outputMargin } from './lines.ts';
 
 interface Action {
@@ -98,6 +97,29 @@ export function createActions(lines: Lines, colours: Colours): Actions {
     show: (id) => showAction(actions.get(id)),
     isWhole: (id) => actions.get(id)?.head?.isWhole === true,
   };
+}
+
+/** Returns the main argument of a tool call: its path, pattern or URL, or else its JSON. */
+export function inputHint(input: unknown): string {
+  if (input === undefined || input === null) return '';
+  if (typeof input === 'string') return harmlessLine(input, 100);
+  if (typeof input === 'object') {
+    for (const name of [
+      'path',
+      'file_path',
+      'pattern',
+      'url',
+      'query',
+      'text',
+      'message',
+      'reason',
+      'title',
+    ] as const) {
+      const value = (input as Readonly<Record<string, unknown>>)[name];
+      if (typeof value === 'string') return harmlessLine(value, 100);
+    }
+  }
+  return harmlessLine(JSON.stringify(input), 100);
 }
 
 /** Returns the lines that show an action: its command, or its tool with the main argument. */

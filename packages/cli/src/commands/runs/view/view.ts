@@ -4,12 +4,10 @@ import type { LiveEvent } from '@runyard/contract/runs/live-events';
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Colours } from '../../../terminal/colours.ts';
 import { type Cleaner, createCleaner, harmlessLine, harmlessLines } from '../../../terminal/harmless.ts';
-import { createActions } from './actions.ts';
-import { inputHint } from './input-hint.ts';
+import { createActions, inputHint } from './actions.ts';
 import { createLines, type Lines, margin } from './lines.ts';
 import { questionLines } from './question.ts';
-import { showSteps } from './setup-steps.ts';
-import { timelineText } from './timeline-text.ts';
+import { showSteps, timelineText } from './timeline-text.ts';
 
 /** Renders one run. The caller passes the events of the run in order, and prints the text that each call returns. */
 export interface LiveView {

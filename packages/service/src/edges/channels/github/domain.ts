@@ -1,7 +1,7 @@
 import { routes } from '@runyard/contract/routes';
 import type { Domain } from '../../../platform/domain.ts';
 import { serveRun } from '../../../runs/executions/run-tokens/sessions.ts';
-import { refusalOfHost } from '../../../runs/repositories/pull-requests/refusal.ts';
+import { refusalOfHost } from '../../../runs/repositories/pull-requests/open.ts';
 import { type AnswerDeps, answerOnGithub } from './answer.ts';
 
 /** The route with which runs write on GitHub. */

@@ -11,8 +11,8 @@ import {
 } from '../../../team/access/key-management/browser-sessions.ts';
 import { mayReadInstallation } from '../../../team/access/keys/operator.ts';
 import { passkeyPlaceOf } from '../../../team/access/passkeys/place.ts';
-import { refusePasskey } from '../../../team/access/passkeys/refusals.ts';
 import { joinWithPasskey, signInWithPasskey } from '../../../team/access/passkeys/sign-in.ts';
+import { refusePasskey } from '../../../team/access/passkeys/verify.ts';
 import { listTeams } from '../../../team/access/people/own-teams.ts';
 import { refuseAccept } from '../../../team/access/people/refusals.ts';
 import { onlyHost } from '../../../team/code-hosts/url.ts';

@@ -1,6 +1,6 @@
 /** The endpoint to which GitHub sends the events of Apps. */
 import { maxGithubEventBytes } from '@runyard/contract/limits';
-import { github } from '@runyard/contract/webhooks/signature-schemes/github';
+import { github } from '@runyard/contract/webhooks/signature-schemes/of-body';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { type BodyLimits, makeBodyBudget } from '../../../platform/bodies/body-budget.ts';
 import type { BodyPace } from '../../../platform/bodies/read-body.ts';

@@ -2,7 +2,6 @@ import { readdir, readFile } from 'node:fs/promises';
 import path from 'node:path';
 import type { FastifyInstance, FastifyReply } from 'fastify';
 import { cachedAnswer } from '../server/cached-answer.ts';
-import { workerPolicy } from './assets.ts';
 import { html, htmlPage } from './html.ts';
 import { pageHeaders, sendPage } from './send-page.ts';
 
@@ -30,6 +29,9 @@ const types: Readonly<Record<string, string>> = {
   '.css': 'text/css; charset=utf-8',
   '.js': 'text/javascript; charset=utf-8',
 };
+
+/** For a script that runs as a worker, the policy in the headers of the script applies, not the policy of the page. */
+const workerPolicy = "default-src 'none'; script-src 'self'";
 
 /** Names with a hash of the content, which clients cache forever. */
 const hashedName = /-[\w-]{7}\.\w+$/;

@@ -1,6 +1,7 @@
 import type { OpenPullRequest, OpenPullRequestResponse } from '@runyard/contract/agent/pull-requests';
 import type { Repository } from '@runyard/contract/environments/repositories';
 import { maxPullRequestsOfRun } from '@runyard/contract/limits';
+import { type Refusal, refuse, tooBusy } from '../../../platform/serving/refusal.ts';
 import type { Database, Queryable } from '../../../platform/store/database/database.ts';
 import { defineStatement, integer } from '../../../platform/store/database/statement.ts';
 import { whileLeased } from '../../../platform/uploads/lease.ts';
@@ -146,3 +147,19 @@ async function askHost(
 
 const withoutCredential = ({ owner, repo }: Repository): string =>
   `No credential is stored for ${owner}/${repo}, and pull requests need one: store it with bin/runyard code-hosts add.`;
+
+/** Returns the answer to a run whose request was not carried out at the code host. */
+export function refusalOfHost({ kind, message }: Exclude<OpenedPullRequest, { kind: 'open' }>): Refusal {
+  switch (kind) {
+    case 'refused':
+      return refuse('not_authorized', { detail: message });
+    case 'not_found':
+      return refuse('resource_not_found', { detail: message });
+    case 'conflict':
+      return refuse('conflict', { detail: message });
+    case 'busy':
+      return tooBusy(message);
+    case 'unavailable':
+      return refuse('resource_unavailable', { status: 503, detail: message });
+  }
+}

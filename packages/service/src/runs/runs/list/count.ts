@@ -12,7 +12,7 @@ import {
 import type { RunState } from '@runyard/contract/runs/states';
 import type { Fault } from '../../../platform/fault.ts';
 import type { Database } from '../../../platform/store/database/database.ts';
-import { spendOf } from '../../../team/usage/spend-of-runs.ts';
+import { spendOf } from '../../../team/usage/record-usage.ts';
 import { findPage, type ReadPage } from './find-page.ts';
 import { findOrRefuse, type ListRefusal, refuseFilters } from './list.ts';
 

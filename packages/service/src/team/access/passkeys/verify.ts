@@ -1,6 +1,7 @@
 /** Checks the answers of authenticators, with `@simplewebauthn/server`. Loads this library with the first passkey. */
-import type { PasskeyAnswer, PasskeyRegistration } from '@runyard/contract/team/passkeys';
-import { passkeyMinutes } from '@runyard/contract/team/passkeys';
+import { type PasskeyAnswer, type PasskeyRegistration, passkeyMinutes } from '@runyard/contract/team/passkeys';
+import type { Logger } from 'pino';
+import { type Refusal, refuse } from '../../../platform/serving/refusal.ts';
 import type { PasskeyPlace } from './place.ts';
 import type { QuestionUse } from './questions.ts';
 
@@ -178,4 +179,13 @@ async function reasoned<T>(check: () => Promise<T | NotRight>): Promise<T | NotR
   } catch (error) {
     return { notRight: String((error as Error).message).slice(0, 300) };
   }
+}
+
+/** Returns the refusal (403) of an answer that is not right, and writes the reason into the log: it would help an attacker. */
+export function refusePasskey(log: Logger, { notRight }: NotRight): Refusal {
+  log.warn({ reason: notRight }, 'the answer of a passkey was refused');
+  return refuse('not_authorized', {
+    detail:
+      'The passkey is unknown here, or its answer is not for this page, is too old, was used already, or was not confirmed with a PIN, a fingerprint or a face. Try again.',
+  });
 }

@@ -1,6 +1,7 @@
 /** Signs in a person whom an identity provider has confirmed. Creates the person at the first sign-in, and applies the rules. */
 import { hash, randomUUIDv7 } from 'node:crypto';
 import { signOnMinutes } from '@runyard/contract/team/sign-on';
+import { isAtLeast, type Role } from '@runyard/contract/wire/access';
 import type { Logger } from 'pino';
 import type { Vault } from '../../../platform/secrets/vault.ts';
 import type { RequestOrigin } from '../../../platform/serving/served-route.ts';
@@ -12,8 +13,8 @@ import { applyRoles } from '../people/by-rules.ts';
 import { newUid } from '../teams/uid.ts';
 import { type Attempt, checksOf } from './attempt.ts';
 import type { ProvidedPerson, Provider } from './provider.ts';
-import { rolesByRules } from './rules.ts';
 import type { SignOn } from './sign-on.ts';
+import type { TeamRules } from './sign-on-file.ts';
 
 /** Inserts nothing if the row exists, so an answer of a provider can be used for only one sign-in. */
 const insertUse = defineStatement({
@@ -101,6 +102,28 @@ export interface KnownPerson {
   readonly identityId: string;
   readonly userId: string;
   readonly uid: string;
+}
+
+/**
+ * Returns the role of a person in each team that rules manage; null if no rule gives the person a role in the team. If several rules match,
+ * the highest role counts. Groups are compared exactly, character by character: a group with a similar name gives no role.
+ */
+function rolesByRules(
+  teams: readonly TeamRules[],
+  provider: string,
+  groups: readonly string[],
+): ReadonlyMap<string, Role | null> {
+  const given = new Set(groups);
+  return new Map(
+    teams.map(({ team, rules }) => {
+      const matching = rules.filter((rule) => rule.provider === provider && given.has(rule.group));
+      const highest = matching.reduce<Role | null>(
+        (role, rule) => (role !== null && isAtLeast(role, rule.role) ? role : rule.role),
+        null,
+      );
+      return [team, highest];
+    }),
+  );
 }
 
 /**

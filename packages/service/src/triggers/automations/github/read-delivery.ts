@@ -80,7 +80,7 @@ export function readGithubDelivery(name: string, payload: unknown): ReadGithubEv
   const one = (event: GithubEvent | undefined, facts: GithubFacts): ReadGithubEvent[] =>
     event === undefined ? [] : [{ event, facts: { repos, ...facts } }];
   const byLabel = (event: GithubEvent, of: unknown, facts: GithubFacts): ReadGithubEvent[] => {
-    // The service adds this member for the label of its factory (`triggers/github/factory-label.ts`). GitHub's payloads have no such member.
+    // The service adds this member for the label of its factory (`triggers/github/complete-event.ts`). GitHub's payloads have no such member.
     const mentioned = texts(list(at(of, 'runyard', 'mentioned')));
     return mentioned.length === 0
       ? []

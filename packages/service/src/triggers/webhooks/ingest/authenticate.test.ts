@@ -1,8 +1,7 @@
 import { createHmac } from 'node:crypto';
 import type { IncomingHttpHeaders } from 'node:http';
 import { sign as signAsGithub } from '@octokit/webhooks-methods';
-import { hmacScheme } from '@runyard/contract/webhooks/signature-schemes/hmac';
-import { schemes } from '@runyard/contract/webhooks/signature-schemes/schemes';
+import { hmacScheme, schemes } from '@runyard/contract/webhooks/signature-schemes/schemes';
 import type { HmacSignature } from '@runyard/contract/webhooks/webhook-rules';
 import type { SignatureSchemeName } from '@runyard/contract/webhooks/webhooks';
 import type { unsignedSchemeNames } from '@runyard/contract/wire/choices';
