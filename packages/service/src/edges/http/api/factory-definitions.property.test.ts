@@ -8,6 +8,7 @@ import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import type { FactoryDefinition } from '@runyard/definitions/definition';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
+import { isLong } from '../../../../../../test/support/long.ts';
 import { exportDefinition } from '../../../../../definitions/test/export-definition.ts';
 import { testDefinitions } from '../../../../test/definitions.ts';
 import { openTestService } from '../../../../test/service.ts';
@@ -304,6 +305,6 @@ test('a dry run shows what the apply does, and afterwards neither the same files
         await applyAsPlanned(files);
       },
     ),
-    { numRuns: 15 },
+    { numRuns: isLong ? 30 : 6 },
   );
 });

@@ -4,6 +4,7 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { closeAtEnd } from '../../../../../../test/support/close-at-end.ts';
+import { isLong } from '../../../../../../test/support/long.ts';
 import { createTestDatabase } from '../../../../test/database.ts';
 import { insertTeam } from '../../../../test/executions.ts';
 import { listRuns } from './list.ts';
@@ -164,7 +165,7 @@ test('a list has each run that does not change on exactly one page and in the ri
         expect(constant.map((run) => run.run_id)).toEqual(sorted(constant, sortBy, sortOrder));
       },
     ),
-    { numRuns: 150 },
+    { numRuns: isLong ? 300 : 75 },
   );
 });
 
