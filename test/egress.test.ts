@@ -9,7 +9,7 @@ import type { AddressInfo } from 'node:net';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { hasEnded } from './support/run-kinds.ts';
-import { type System, sandboxProblem, startSystem } from './support/system.ts';
+import { eventually, type System, sandboxProblem, startSystem } from './support/system.ts';
 
 let system: System;
 const seen: string[] = [];
@@ -68,10 +68,10 @@ describe.skipIf(sandboxProblem !== null)('a sandbox', () => {
     const id = await system.createRun(prompt, { config: { environment_id: uid } });
     const { state } = await system.until(id, hasEnded);
     // Wait for the end of the sandbox, because only then does the worker report the number of denied connections.
-    const timelineOf = async () =>
-      (await system.call<{ events: TimelineEvent[] }>('GET', `/agent/runs/${id}/timeline`)).events;
-    let timeline = await timelineOf();
-    while (!timeline.some((event) => event.event_type === 'vm_shutdown')) timeline = await timelineOf();
+    const timeline = await eventually('the end of the sandbox', async () => {
+      const { events } = await system.call<{ events: TimelineEvent[] }>('GET', `/agent/runs/${id}/timeline`);
+      return events.some(({ event_type }) => event_type === 'vm_shutdown') && events;
+    });
     const conversation = await system.call<object>('GET', `/agent/runs/${id}/conversation`);
     return { output: JSON.stringify(conversation), state, timeline };
   }
@@ -154,10 +154,11 @@ public class F { public static void main(String[] a) throws Exception {
 } }`;
     // A Java runtime never uses the proxy for loopback addresses, where the server of the test is, unless this list is empty.
     const viaProxy = 'JAVA_TOOL_OPTIONS="$JAVA_TOOL_OPTIONS -Dhttp.nonProxyHosts="';
-    const script = `cat > F.java <<'END'\n${program}\nEND\n${viaProxy} java F.java ${allowed.url} && java F.java`;
+    const script = `cat > F.java <<'END'\n${program}\nEND\njavac F.java && ${viaProxy} java F ${allowed.url} && java F`;
     const ended = await run(script, {
       network: { allowed_hosts: [allowed.authority] },
-      variables: { JAVA_TOOL_OPTIONS: '-Dof.environment=yes' },
+      // The further options save half of the processor time.
+      variables: { JAVA_TOOL_OPTIONS: '-Dof.environment=yes -XX:TieredStopAtLevel=1 -XX:+UseSerialGC' },
     });
     expect(ended.output).toMatch(/old client 200.*new client 200.*old client 201.*new client 201/);
     expect(ended.output).toContain('-Dof.environment=yes');

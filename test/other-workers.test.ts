@@ -12,6 +12,7 @@ import { findProcesses } from '../packages/worker/src/state/processes.ts';
 import { type FakeHarnessSupport, startFakeHarnessSupport } from './fakes/harness-support.ts';
 import { type FakePublicWorkerAgent, startAsPublicWorker } from './fakes/public-worker.ts';
 import { closeAtEnd, newFolder } from './support/close-at-end.ts';
+import { programFile } from './support/programs.ts';
 import { eventually } from './support/system.ts';
 
 const launcher = path.resolve(import.meta.dirname, '../bin/runyard-agent');
@@ -66,7 +67,7 @@ test(
   'launchers that start at the same time create one common runtime',
   async () => {
     const folder = path.join(machine, 'data/agent');
-    const print = path.resolve(import.meta.dirname, '../packages/worker/src/runtime/print-runtime.ts');
+    const print = await programFile('print-runtime');
     const made = await Promise.all([1, 2].map(() => promisify(execFile)(process.execPath, [print, folder])));
     expect(new Set(made.map(({ stdout }) => path.dirname(stdout.trim())))).toEqual(
       new Set([path.join(folder, 'runtime')]),

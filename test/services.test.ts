@@ -146,21 +146,3 @@ else
       }, 240_000);
     });
   }
-
-describeSystem(
-  'a worker whose sandboxes have no network of their own',
-  async () => ({ env: { RUNYARD_SANDBOX: 'none' } }),
-  (system) => {
-    test('refuses services, and says which workers have them', async () => {
-      const uid = await environment(system, { services: [{ name: 's', command: 'sleep 600', ready: 'true' }] });
-      const { run } = await runIn(system, uid, 'true');
-      expect(run).toMatchObject({
-        state: 'FAILED',
-        status_message: {
-          error_code: 'environment_setup_failed',
-          message: expect.stringContaining('RUNYARD_SANDBOX=bubblewrap, gvisor, docker or kubernetes'),
-        },
-      });
-    });
-  },
-);

@@ -34,6 +34,8 @@ const env: NodeJS.ProcessEnv = {
   ...Object.fromEntries(Object.entries(process.env).filter(([name]) => !/^(RUNYARD_|TEST_DATABASE_URL$)/.test(name))),
   PATH: `${path.dirname(process.execPath)}${path.delimiter}${process.env.PATH}`,
   ...(process.stdout.isTTY ? {} : { NO_COLOR: '1' }),
+  // As in bin/with-node: Node keeps the compiled sources here for the next run.
+  NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
 };
 const tool = (name: string) => path.join(root, 'node_modules/.bin', name);
 const say = (message: string) => console.log(`\n── ${message}`);

@@ -10,12 +10,13 @@ import path from 'node:path';
 import pg from 'pg';
 import { silentLog } from '../../packages/service/src/platform/store/database/log.ts';
 import { startEmbeddedPostgres } from '../../packages/service/src/platform/store/embedded/start.ts';
+import { compiledCodeVariable } from './compiled-code.ts';
 import { headStartVariable } from './head-start.ts';
 
 export async function setup(): Promise<() => Promise<void>> {
   const headStart = await mkdtemp(path.join(tmpdir(), 'runyard-head-start-'));
   process.env[headStartVariable] = headStart;
-  process.env.NODE_COMPILE_CACHE ??= path.join(headStart, 'node');
+  process.env[compiledCodeVariable] = path.join(headStart, 'node');
   const removeHeadStart = () => rm(headStart, { recursive: true, force: true, maxRetries: 5 });
   const { TEST_DATABASE_URL: given } = process.env;
   if (given !== undefined) {

@@ -11,15 +11,16 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import type { OnLoadResult, Plugin, PluginBuild } from 'esbuild';
-import { bundleProgram } from '../../packages/worker/src/runtime/bundle.ts';
 import { withEsbuild } from '../../packages/worker/src/runtime/with-esbuild.ts';
+import { agentBundle, agentSource, keepBundle } from './agent-program.ts';
 import { makeOnce } from './head-start.ts';
 
 const programs = ['service', 'worker'] as const;
 export type Program = (typeof programs)[number];
 
-/** Programs that belong to the tests, and that the tests start many times. */
+/** Further programs that tests start, most of which belong to the tests. */
 const ofTests = {
+  'print-runtime': 'packages/worker/src/runtime/print-runtime.ts',
   'worker-process': 'packages/worker/test/worker-process.ts',
   'writing-service': 'test/support/writing-service.ts',
 } as const;
@@ -55,7 +56,8 @@ export async function runyardFile(): Promise<string> {
 
 async function bundlePrograms(folder: string): Promise<void> {
   await mkdir(folder);
-  for (const [name, entry] of Object.entries(bundledByWorkers)) await keepBundle(path.join(folder, name), entry);
+  await writeFile(path.join(folder, 'agent.json'), await agentBundle());
+  await keepBundle(path.join(folder, 'supervisor.json'), bundledByWorkers['supervisor.json']);
   await withEsbuild(async (esbuild) => {
     await esbuild.build({
       absWorkingDir: root,
@@ -97,16 +99,9 @@ async function bundlePrograms(folder: string): Promise<void> {
  * sources.
  */
 const bundledByWorkers = {
-  'agent.json': path.join(root, 'packages/agent/src/main.ts'),
+  'agent.json': agentSource,
   'supervisor.json': path.join(root, 'packages/worker/src/supervisor-process/main.ts'),
 };
-
-/** Stores a bundle for the workers of the tests, because a worker needs seconds of processor time to make it. */
-async function keepBundle(file: string, entry: string): Promise<void> {
-  const { files, inputs } = await bundleProgram(entry);
-  const texts = files.map(({ name, bytes }) => ({ name, text: Buffer.from(bytes).toString() }));
-  await writeFile(file, JSON.stringify({ files: texts, inputs }));
-}
 
 /**
  * Returns code that computes the path of a file beside the bundle at run time, because the folder of the bundles is renamed later.

@@ -1,9 +1,12 @@
 /**
- * Setup of every test file: records answers and the processor time of the file. Vitest runs this module for each file of a process.
- * Vitest may also load the imported modules again for each file, so this module imports little.
+ * Setup of every test file: records answers and the processor time of the file, and sets where started programs keep compiled code.
+ * Vitest runs this module for each file of a process. It may also load the imported modules again for each file, so this module
+ * imports little.
  */
 import { afterAll } from 'vitest';
+import './quick-imports.ts';
 import { answersVariable, recordAnswers } from './answers-of-process.ts';
+import { keepCodeOfPrograms } from './compiled-code.ts';
 import { readProcessorTime } from './processor-time.ts';
 
 declare module 'vitest' {
@@ -13,6 +16,7 @@ declare module 'vitest' {
   }
 }
 
+keepCodeOfPrograms();
 const folder = process.env[answersVariable];
 if (folder) recordAnswers(folder);
 

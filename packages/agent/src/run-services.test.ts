@@ -127,5 +127,10 @@ test('services do not start in a sandbox that has no network of its own', async 
     environment: { uid: 'e', config: { services: [{ name: 's', command: 'touch s', ready: 'true' }] } },
   });
   await ended();
-  expect(failure()?.message).toContain('would listen on the machine');
+  expect(failure()).toMatchObject({
+    code: 'environment_setup_failed',
+    message: expect.stringContaining(
+      'would listen on the machine. Use a worker with RUNYARD_SANDBOX=bubblewrap, gvisor, docker or kubernetes',
+    ),
+  });
 });

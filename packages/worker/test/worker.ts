@@ -73,7 +73,11 @@ export function workerEnvironment(
 const startLimitMs = 60_000;
 
 /** Returns the name under which the runtime of the agent is stored for all tests of a test run. */
-const runtimeName = (agentEntry: string, sandbox: string): string => `runtime-${path.basename(agentEntry)}-${sandbox}`;
+const runtimeName = (agentEntry: string, sandbox: string): string => {
+  // Whole systems use the same runtimes of the real agent (`test/support/system.ts`).
+  if (agentEntry !== fixtureAgent) return sandbox === 'docker' ? 'runtime-docker' : 'runtime';
+  return `runtime-${path.basename(agentEntry)}-${sandbox}`;
+};
 
 /** Starts a worker with a fake service. Disposing of the result ends both and removes the data folder. */
 export async function startTestWorker(options: TestWorkerOptions = {}): Promise<TestWorker> {

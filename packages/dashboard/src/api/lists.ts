@@ -2,6 +2,7 @@
 
 import type { RunCountsQuery } from '@runyard/contract/runs/run-counts';
 import { queryOptions, useQuery } from '@tanstack/react-query';
+import { useTeamRead } from './read.ts';
 import { useClient, useSession } from './session.ts';
 
 interface Page<T> {
@@ -42,60 +43,40 @@ function usePeopleQuery() {
 
 /** Reads the agent identities of the team. */
 export function useIdentities() {
-  const client = useClient();
-  const { team } = useSession();
-  return useQuery({
-    queryKey: ['identities', team.uid],
-    queryFn: async () => (await client.listAgentIdentities({})).agents,
-  });
+  return useTeamRead(['identities'], async (client) => (await client.listAgentIdentities({})).agents);
 }
 
 /** Reads the environments that the person may use. */
 export function useEnvironments() {
-  const client = useClient();
-  const { team } = useSession();
-  return useQuery({
-    queryKey: ['environments', team.uid],
-    queryFn: async () => (await client.listEnvironments({})).environments,
-  });
+  return useTeamRead(['environments'], async (client) => (await client.listEnvironments({})).environments);
+}
+
+/** Reads the factories of the team. */
+export function useFactories() {
+  return useTeamRead(
+    ['factories'],
+    async (client) => (await client.listFactories({ query: { limit: 100 } })).factories,
+  );
 }
 
 /** Reads the stored secrets of the team and the person's own secrets, without their values. */
 export function useSecrets() {
-  const client = useClient();
-  const { team } = useSession();
-  return useQuery({
-    queryKey: ['secrets', team.uid],
-    queryFn: async () => (await client.listSecrets()).secrets,
-  });
+  return useTeamRead(['secrets'], async (client) => (await client.listSecrets()).secrets);
 }
 
 /** Reads the models that the service knows. */
 export function useModels() {
-  const client = useClient();
-  const { team } = useSession();
-  return useQuery({ queryKey: ['models', team.uid], queryFn: async () => await client.listModels() });
+  return useTeamRead(['models'], (client) => client.listModels());
 }
 
 /** Reads the team's spending limit and the team's spending this month. Only administrators may read both. */
 export function useBudget(isEnabled = true) {
-  const client = useClient();
-  const { team } = useSession();
-  return useQuery({
-    queryKey: ['budget', team.uid],
-    queryFn: async () => await client.getTeamBudget(),
-    enabled: isEnabled,
-  });
+  return useTeamRead(['budget'], (client) => client.getTeamBudget(), { enabled: isEnabled });
 }
 
 /** Reads the number of runs of the team that the filters select. */
 export function useRunCount(query: Partial<RunCountsQuery>) {
-  const client = useClient();
-  const { team } = useSession();
-  return useQuery({
-    queryKey: ['counts', team.uid, query],
-    queryFn: async () => await client.countRuns({ query }),
-  });
+  return useTeamRead(['counts', query], (client) => client.countRuns({ query }));
 }
 
 /** Reads the automations that cannot fire, and counts them by the UID of their factory. */

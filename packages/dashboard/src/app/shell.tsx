@@ -4,6 +4,7 @@ import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { Link, type LinkProps, useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useRef, useState, useSyncExternalStore } from 'react';
 import { useFactoryProblems } from '../api/lists.ts';
+import { useTeamRead } from '../api/read.ts';
 import { useClient, useMay, useSession } from '../api/session.ts';
 import { useTeamEvents } from '../api/stream.ts';
 import { DrawerContext } from '../frame/menu-button.tsx';
@@ -79,15 +80,13 @@ const useIsHidden = (): boolean => useSyncExternalStore(onVisibility, () => docu
 const mayNotify = (): boolean => typeof Notification !== 'undefined' && Notification.permission === 'granted';
 
 function Sidebar({ openPalette, onNavigate }: { openPalette: () => void; onNavigate: () => void }) {
-  const { team } = useSession();
-  const client = useClient();
   const unread = useUnread();
   const problems = useFactoryProblems();
-  const factories = useQuery({
-    queryKey: ['factories', team.uid],
-    queryFn: async () => (await client.listFactories({ query: { limit: 100 } })).factories,
-    staleTime: 30_000,
-  });
+  const factories = useTeamRead(
+    ['factories'],
+    async (client) => (await client.listFactories({ query: { limit: 100 } })).factories,
+    { staleTime: 30_000 },
+  );
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: a click on a link of the drawer also closes the drawer
     <nav

@@ -9,9 +9,9 @@ import styles from './table.module.css';
 export interface Column extends Look {
   readonly name: ReactNode;
   /** Width in pixels. Columns without a width share the rest. */
-  readonly width?: number;
+  readonly width?: number | undefined;
   /** True: the rows are sorted by this column, the largest first. */
-  readonly isSorted?: boolean;
+  readonly isSorted?: boolean | undefined;
 }
 
 /** A cell of a table, with its look as members. */
@@ -23,7 +23,7 @@ export const RunCell = box('span', styles.run);
 /** The state of a run or a schedule in words, beside its name. */
 export const Say = box('span', styles.say, looks.dim);
 
-type TableProps = Look &
+export type TableProps = Look &
   Omit<ComponentProps<'table'>, 'children' | keyof Look> & {
     columns?: readonly Column[];
     /** True: the table fills its screen. Otherwise it is in a card. */

@@ -1,10 +1,13 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
+import { agentBundle } from '../../../../test/support/agent-program.ts';
 import { bundleProgram } from './bundle.ts';
 
 test('an agent that waits for a run loads at most 8 files, and a command of the agent in the sandbox loads less than 30 KB', async () => {
-  const { files, inputs } = await bundleProgram(path.resolve(import.meta.dirname, '../../../agent/src/main.ts'));
-  const texts = new Map(files.map(({ name, bytes }) => [name, Buffer.from(bytes).toString()]));
+  const { files, inputs }: { files: { name: string; text: string }[]; inputs: string[] } = JSON.parse(
+    await agentBundle(),
+  );
+  const texts = new Map(files.map(({ name, text }) => [name, text]));
   /** Returns the file and all files that it loads without a dynamic import. */
   const loadedBy = (name: string, found = new Set<string>()): Set<string> => {
     if (found.has(name)) return found;

@@ -1,9 +1,11 @@
 import type { Automation, TestFilterResponse } from '@runyard/contract/automations/automations';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { lazy, type ReactNode, Suspense, useId, useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { type ReactNode, useId, useState } from 'react';
+import { useRead } from '../../api/read.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
+import { Crumb } from '../../frame/crumb.tsx';
 import { DetailPage } from '../../frame/detail-page.tsx';
 import { Page } from '../../frame/page.tsx';
 import { useAttempts } from '../../parts/attempt.ts';
@@ -13,9 +15,9 @@ import { tellWaiting } from '../../parts/executor-field.tsx';
 import { Field, Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
-import { look } from '../../parts/look.ts';
 import { rulesOf } from '../../parts/notify-field.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { AskButton } from '../../parts/question.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import styles from './automations.module.css';
@@ -25,8 +27,6 @@ import { configOf, StartFields, startOf } from './start-fields.tsx';
 import { TriggerFields } from './trigger-fields.tsx';
 import { type Draft, draftOf, missingIn, newDraft, triggerOf, type WebhookDraft } from './triggers.ts';
 
-const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
-
 const route = getRouteApi('/shell/factories/$factoryUid/automations/$automationUid');
 
 /**
@@ -35,17 +35,16 @@ const route = getRouteApi('/shell/factories/$factoryUid/automations/$automationU
  */
 export function AutomationScreen() {
   const { factoryUid, automationUid } = route.useParams();
-  const client = useClient();
   const isNew = automationUid === 'new';
-  const automation = useQuery({
-    queryKey: ['automation', automationUid],
-    queryFn: async () => await client.getAutomation({ params: { factoryUid, automationUid } }),
-    enabled: !isNew,
-  });
+  const automation = useRead(
+    ['automation', automationUid],
+    (client) => client.getAutomation({ params: { factoryUid, automationUid } }),
+    { enabled: !isNew },
+  );
   const crumbs = (
-    <Link to="/factories/$factoryUid" params={{ factoryUid }} className={look({ notNarrow: true })}>
+    <Crumb to="/factories/$factoryUid" params={{ factoryUid }}>
       Factory
-    </Link>
+    </Crumb>
   );
   if (isNew) return <Editor key="new" factoryUid={factoryUid} automation={undefined} crumbs={crumbs} />;
   return (
@@ -77,14 +76,13 @@ function Editor({
   const [tested, setTested] = useState<TestFilterResponse | undefined>();
   const { error, attempt } = useAttempts();
   const [isBusy, setBusy] = useState(false);
-  const [isDeleting, setDeleting] = useState(false);
   const { person } = useSession();
   const focusName = () => document.getElementById(form)?.querySelector<HTMLElement>('[name=name]')?.focus();
   useKeys([{ key: 'e', does: 'Edit the automation', run: focusName }]);
-  const webhooks = useQuery({
-    queryKey: ['factory', factoryUid, 'webhooks'],
-    queryFn: async () => (await client.listWebhooks({ params: { factoryUid } })).webhooks,
-  });
+  const webhooks = useRead(
+    ['factory', factoryUid, 'webhooks'],
+    async (client) => (await client.listWebhooks({ params: { factoryUid } })).webhooks,
+  );
   const testedDraft = drafts[testedIndex];
   const change = (index: number, draft: Draft) => {
     setDrafts(drafts.with(index, draft));
@@ -162,9 +160,22 @@ function Editor({
             <RoleButton needs="member" run={() => void toggle()}>
               {automation.enabled ? 'Disable' : 'Enable'}
             </RoleButton>
-            <RoleButton needs="member" kind="danger" run={() => setDeleting(true)}>
+            <AskButton
+              needs="member"
+              kind="danger"
+              question={{
+                title: `Delete ${automation.name}?`,
+                text: 'Events start no more runs of it. Runs that it has started stay.',
+                action: 'Delete the automation',
+                run: async () => {
+                  await client.deleteAutomation({ params: { factoryUid, automationUid: automation.uid } });
+                  await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
+                  await navigate({ to: '/factories/$factoryUid', params: { factoryUid } });
+                },
+              }}
+            >
               Delete…
-            </RoleButton>
+            </AskButton>
           </>
         )
       }
@@ -236,22 +247,6 @@ function Editor({
           {automation && <History factoryUid={factoryUid} automation={automation} />}
         </div>
       </Split>
-      <Suspense>
-        {isDeleting && automation && (
-          <ConfirmDialog
-            title={`Delete ${automation.name}?`}
-            action="Delete the automation"
-            run={async () => {
-              await client.deleteAutomation({ params: { factoryUid, automationUid: automation.uid } });
-              await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
-              await navigate({ to: '/factories/$factoryUid', params: { factoryUid } });
-            }}
-            close={() => setDeleting(false)}
-          >
-            Events start no more runs of it. Runs that it has started stay.
-          </ConfirmDialog>
-        )}
-      </Suspense>
     </Page>
   );
 }

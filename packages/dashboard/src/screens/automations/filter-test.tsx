@@ -2,6 +2,7 @@ import type { Automation, TestFilterResponse } from '@runyard/contract/automatio
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useEffect, useRef, useState } from 'react';
+import { useRead } from '../../api/read.ts';
 import { useClient } from '../../api/session.ts';
 import { Fields, Hint, Stack, Text } from '../../parts/blocks.tsx';
 import { Checks, Verdict, VerdictHead } from '../../parts/checks.tsx';
@@ -45,26 +46,25 @@ export function FilterTest({
   const [webhookUid] = webhookIds;
   const choice = useRef<HTMLSelectElement>(null);
   useKeys([{ key: 't', does: 'Test the filter', run: () => choice.current?.focus() }]);
-  const deliveries = useQuery({
-    queryKey: ['webhook', webhookUid, 'accepted'],
-    queryFn: async () =>
+  const deliveries = useRead(
+    ['webhook', webhookUid, 'accepted'],
+    async (client) =>
       (
         await client.listWebhookDeliveries({
           params: { factoryUid, webhookUid: webhookUid ?? '' },
           query: { label: 'ACCEPTED', limit: 20 },
         })
       ).deliveries,
-    enabled: webhookUid !== undefined,
-  });
+    { enabled: webhookUid !== undefined },
+  );
   const filter = filterOf(rows);
   const last = counts.find((count) => deliveryId === `last ${count}`);
   const typed = readJson(pasted);
-  const stored = useQuery({
-    queryKey: ['delivery', deliveryId],
-    queryFn: async () =>
-      await client.getWebhookDelivery({ params: { factoryUid, webhookUid: webhookUid ?? '', deliveryId } }),
-    enabled: deliveryId !== '' && last === undefined && webhookUid !== undefined,
-  });
+  const stored = useRead(
+    ['delivery', deliveryId],
+    (client) => client.getWebhookDelivery({ params: { factoryUid, webhookUid: webhookUid ?? '', deliveryId } }),
+    { enabled: deliveryId !== '' && last === undefined && webhookUid !== undefined },
+  );
   const payload = deliveryId === '' ? typed : last === undefined ? stored.data?.payload : undefined;
   const test = useQuery({
     queryKey: ['test-filter', factoryUid, JSON.stringify(filter), deliveryId, pasted],

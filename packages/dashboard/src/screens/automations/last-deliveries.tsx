@@ -1,7 +1,6 @@
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
-import { useClient } from '../../api/session.ts';
+import { useRead } from '../../api/read.ts';
 import { P, Stack } from '../../parts/blocks.tsx';
 import { Checks, Verdict, VerdictHead } from '../../parts/checks.tsx';
 import { countText } from '../../parts/format.ts';
@@ -23,18 +22,16 @@ export function LastDeliveries({
   filter: unknown;
   count: number;
 }) {
-  const client = useClient();
   const { factoryUid, webhookUid } = params;
-  const { data, error } = useQuery({
-    queryKey: ['test-filter', factoryUid, webhookUid, JSON.stringify(filter), count],
-    queryFn: async () =>
-      await client.testFilterOnDeliveries({
+  const { data, error } = useRead(
+    ['test-filter', factoryUid, webhookUid, JSON.stringify(filter), count],
+    (client) =>
+      client.testFilterOnDeliveries({
         params: { factoryUid },
         body: { filter, webhook_uid: webhookUid, limit: count },
       }),
-    retry: false,
-    placeholderData: (before) => before,
-  });
+    { retry: false, placeholderData: (before) => before },
+  );
   if (error) return <Problem error={error} />;
   if (data === undefined) return null;
   if (data.compared === 0) return <P tone="dim">The webhook has no stored payload yet.</P>;

@@ -1,8 +1,7 @@
 import type { Automation } from '@runyard/contract/automations/automations';
 import { overlapPolicies } from '@runyard/contract/wire/choices';
-import { useQuery } from '@tanstack/react-query';
 import { useEnvironments } from '../../api/lists.ts';
-import { useClient } from '../../api/session.ts';
+import { useRead } from '../../api/read.ts';
 import { useUsableModels } from '../../api/usable-models.ts';
 import { Two } from '../../parts/blocks.tsx';
 import { ExecutorField, takeOverOf } from '../../parts/executor-field.tsx';
@@ -18,11 +17,7 @@ const withCurrent = (options: readonly Option[], current: string | undefined): r
 
 /** The fields for the runs that an automation starts: agent, model, environment, and what happens while a run is live. */
 export function StartFields({ factoryUid, automation }: { factoryUid: string; automation: Automation | undefined }) {
-  const client = useClient();
-  const factory = useQuery({
-    queryKey: ['factory', factoryUid],
-    queryFn: async () => await client.getFactory({ params: { factoryUid } }),
-  });
+  const factory = useRead(['factory', factoryUid], (client) => client.getFactory({ params: { factoryUid } }));
   const models = useUsableModels();
   const environments = useEnvironments();
   const { agent, config, overlap, concurrency_key: group, executor } = automation ?? {};

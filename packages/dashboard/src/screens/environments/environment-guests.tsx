@@ -1,27 +1,22 @@
 import type { EnvironmentInvitation } from '@runyard/contract/environments/environment-guests';
 import type { Environment } from '@runyard/contract/environments/environments';
-import type { UserProfile } from '@runyard/contract/wire/profiles';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useRead } from '../../api/read.ts';
 import { useClient } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { P, Row, Stack, Text } from '../../parts/blocks.tsx';
 import { Button } from '../../parts/controls.tsx';
 import { CommandBlock, CopyButton } from '../../parts/copy.tsx';
-import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { TextField } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf, Person } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { useQuestion } from '../../parts/question.tsx';
 import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
-
-type Leaving =
-  | { readonly kind: 'guest'; readonly user: UserProfile }
-  | { readonly kind: 'invitation'; readonly invitation: EnvironmentInvitation }
-  | { readonly kind: 'link' };
 
 /** People of other teams who may use the environment. Only administrators can see and change them. */
 export function EnvironmentGuests({ environment }: { environment: Environment }) {
@@ -30,9 +25,9 @@ export function EnvironmentGuests({ environment }: { environment: Environment })
   const { uid, is_link_shared: isShared = false } = environment;
   const params = { uid };
   const key = ['environment', uid, 'guests'];
-  const guests = useQuery({ queryKey: key, queryFn: async () => await client.listEnvironmentGuests({ params }) });
+  const guests = useRead(key, (client) => client.listEnvironmentGuests({ params }));
   const [isInviting, setInviting] = useState(false);
-  const [leaving, setLeaving] = useState<Leaving | undefined>();
+  const { ask, dialog } = useQuestion();
   const { error, attempt } = useAttempts();
   const refresh = async () => await queries.invalidateQueries({ queryKey: ['environment', uid] });
   const share = async () => {
@@ -41,6 +36,16 @@ export function EnvironmentGuests({ environment }: { environment: Environment })
       await refresh();
     });
   };
+  const askToUnshare = () =>
+    ask({
+      title: 'End the sharing by link?',
+      text: 'People who came by the link lose access to the environment at once. Guests keep it.',
+      action: 'End sharing',
+      run: async () => {
+        await client.unshareEnvironment({ params });
+        await refresh();
+      },
+    });
   return (
     <Stack as="section" gap={2} aria-label="Guests">
       <Row>
@@ -48,7 +53,7 @@ export function EnvironmentGuests({ environment }: { environment: Environment })
           <h2>Guests of other teams</h2>
           <P tone="muted">They start runs of their own team in it, with none of its secrets, and change nothing.</P>
         </Text>
-        <Button onClick={() => (isShared ? setLeaving({ kind: 'link' }) : void share())}>
+        <Button onClick={() => (isShared ? askToUnshare() : void share())}>
           {isShared ? 'End sharing…' : 'Share by link'}
         </Button>
         <Button onClick={() => setInviting(true)}>Invite…</Button>
@@ -79,7 +84,17 @@ export function EnvironmentGuests({ environment }: { environment: Environment })
                       kind="danger"
                       small
                       aria-label={`Remove ${nameOf(user)}`}
-                      onClick={() => setLeaving({ kind: 'guest', user })}
+                      onClick={() =>
+                        ask({
+                          title: `Remove ${nameOf(user)}?`,
+                          text: 'Runs that the guest started and that are not set up yet fail with resource_not_found.',
+                          action: 'Remove',
+                          run: async () => {
+                            await client.removeEnvironmentGuest({ params: { uid, userUid: user.uid } });
+                            await refresh();
+                          },
+                        })
+                      }
                     >
                       Remove…
                     </Button>
@@ -99,7 +114,18 @@ export function EnvironmentGuests({ environment }: { environment: Environment })
                         kind="danger"
                         small
                         aria-label={`Withdraw the invitation of ${addressOf(invitation)}`}
-                        onClick={() => setLeaving({ kind: 'invitation', invitation })}
+                        onClick={() =>
+                          ask({
+                            title: `Withdraw the invitation of ${addressOf(invitation)}?`,
+                            text: 'It can no longer be accepted.',
+                            action: 'Withdraw',
+                            run: async () => {
+                              const guestInvitationId = invitation.id;
+                              await client.withdrawEnvironmentInvitation({ params: { uid, guestInvitationId } });
+                              await refresh();
+                            },
+                          })
+                        }
                       >
                         Withdraw…
                       </Button>
@@ -134,33 +160,7 @@ export function EnvironmentGuests({ environment }: { environment: Environment })
           />
         </FormDialog>
       )}
-      {leaving && (
-        <ConfirmDialog
-          title={
-            leaving.kind === 'guest'
-              ? `Remove ${nameOf(leaving.user)}?`
-              : leaving.kind === 'link'
-                ? 'End the sharing by link?'
-                : `Withdraw the invitation of ${addressOf(leaving.invitation)}?`
-          }
-          action={leaving.kind === 'guest' ? 'Remove' : leaving.kind === 'link' ? 'End sharing' : 'Withdraw'}
-          run={async () => {
-            if (leaving.kind === 'guest')
-              await client.removeEnvironmentGuest({ params: { uid, userUid: leaving.user.uid } });
-            else if (leaving.kind === 'link') await client.unshareEnvironment({ params });
-            else
-              await client.withdrawEnvironmentInvitation({ params: { uid, guestInvitationId: leaving.invitation.id } });
-            await refresh();
-          }}
-          close={() => setLeaving(undefined)}
-        >
-          {leaving.kind === 'invitation'
-            ? 'It can no longer be accepted.'
-            : leaving.kind === 'link'
-              ? 'People who came by the link lose access to the environment at once. Guests keep it.'
-              : 'Runs that the guest started and that are not set up yet fail with resource_not_found.'}
-        </ConfirmDialog>
-      )}
+      {dialog}
     </Stack>
   );
 }

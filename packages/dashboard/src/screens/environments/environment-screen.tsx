@@ -1,9 +1,10 @@
 import type { Environment } from '@runyard/contract/environments/environments';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { useRead } from '../../api/read.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
+import { Crumb } from '../../frame/crumb.tsx';
 import { DetailPage } from '../../frame/detail-page.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
@@ -11,9 +12,9 @@ import { useAttempts } from '../../parts/attempt.ts';
 import { Content, Note, P, Row, Stack, TextLink } from '../../parts/blocks.tsx';
 import { Icon, StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
-import { look } from '../../parts/look.ts';
 import { MoreMenu } from '../../parts/more-menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { AskButton } from '../../parts/question.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
@@ -21,15 +22,9 @@ import { EnvironmentFacts } from './environment-facts.tsx';
 import { EnvironmentForm } from './environment-form.tsx';
 import { EnvironmentGuests } from './environment-guests.tsx';
 
-const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
-
 const route = getRouteApi('/shell/environments/$uid');
 
-const Crumb = () => (
-  <Link to="/environments" className={look({ notNarrow: true })}>
-    Environments
-  </Link>
-);
+const crumbs = <Crumb to="/environments">Environments</Crumb>;
 
 /** The prompt of a run that only tests the setup. The run ends soon after the setup. */
 const testPrompt = 'The setup of this environment worked.\n\n```sh\npwd; ls\n```\n';
@@ -37,13 +32,9 @@ const testPrompt = 'The setup of this environment worked.\n\n```sh\npwd; ls\n```
 /** Shows one environment: its content, the result of its setup, its network, and its users. */
 export function EnvironmentScreen() {
   const { uid } = route.useParams();
-  const client = useClient();
-  const environment = useQuery({
-    queryKey: ['environment', uid],
-    queryFn: async () => await client.getEnvironment({ params: { uid } }),
-  });
+  const environment = useRead(['environment', uid], (client) => client.getEnvironment({ params: { uid } }));
   return (
-    <DetailPage what="environment" crumbs={<Crumb />} query={environment}>
+    <DetailPage what="environment" crumbs={crumbs} query={environment}>
       {(data) => <EnvironmentPage key={uid} environment={data} />}
     </DetailPage>
   );
@@ -52,11 +43,12 @@ export function EnvironmentScreen() {
 function EnvironmentPage({ environment }: { environment: Environment }) {
   const { uid, config } = environment;
   const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;
+  const client = useClient();
   const { team } = useSession();
+  const queries = useQueryClient();
   const may = useMay('member');
   const mayManage = useMay('admin');
   const navigate = useNavigate();
-  const [isDeleting, setDeleting] = useState(false);
   const { error, test } = useTest(environment);
   const edit = (isOpen: boolean) =>
     void navigate({ to: '/environments/$uid', params: { uid }, search: isOpen ? { edit: 'true' } : {} });
@@ -67,7 +59,7 @@ function EnvironmentPage({ environment }: { environment: Environment }) {
   return (
     <Page
       title={config.name ?? uid}
-      crumbs={<Crumb />}
+      crumbs={crumbs}
       actions={
         <>
           <RoleButton needs="member" run={() => void test()}>
@@ -77,9 +69,22 @@ function EnvironmentPage({ environment }: { environment: Environment }) {
           <RoleButton needs="member" run={() => edit(!isEditing)}>
             Edit <kbd>E</kbd>
           </RoleButton>
-          <RoleButton needs="member" kind="danger" run={() => setDeleting(true)}>
+          <AskButton
+            needs="member"
+            kind="danger"
+            question={{
+              title: `Delete ${config.name ?? uid}?`,
+              text: 'Schedules and automations that name it start no more runs. Runs that exist stay.',
+              action: 'Delete the environment',
+              run: async () => {
+                await client.deleteEnvironment({ params: { uid } });
+                await queries.invalidateQueries({ queryKey: ['environments', team.uid] });
+                await navigate({ to: '/environments' });
+              },
+            }}
+          >
             Delete…
-          </RoleButton>
+          </AskButton>
           <MoreMenu path={`/agent/environments/${uid}`} />
         </>
       }
@@ -99,7 +104,6 @@ function EnvironmentPage({ environment }: { environment: Environment }) {
         <LatestRuns uid={uid} />
         {mayManage && environment.scope?.uid === team.uid && <EnvironmentGuests environment={environment} />}
       </Content>
-      <Suspense>{isDeleting && <DeleteDialog environment={environment} close={() => setDeleting(false)} />}</Suspense>
     </Page>
   );
 }
@@ -126,12 +130,11 @@ function useTest({ uid, config }: Environment) {
 }
 
 function LatestRuns({ uid }: { uid: string }) {
-  const client = useClient();
-  const { data: runs = [], isSuccess } = useQuery({
-    queryKey: ['environment', uid, 'runs'],
-    queryFn: async () => (await client.listRuns({ query: { environment_id: uid, view: 'summary', limit: 10 } })).runs,
-    refetchInterval: 10_000,
-  });
+  const { data: runs = [], isSuccess } = useRead(
+    ['environment', uid, 'runs'],
+    async (client) => (await client.listRuns({ query: { environment_id: uid, view: 'summary', limit: 10 } })).runs,
+    { refetchInterval: 10_000 },
+  );
   return (
     <Stack as="section" gap={2}>
       <Row as="h2">
@@ -161,26 +164,5 @@ function LatestRuns({ uid }: { uid: string }) {
         </Table>
       )}
     </Stack>
-  );
-}
-
-function DeleteDialog({ environment: { uid, config }, close }: { environment: Environment; close: () => void }) {
-  const client = useClient();
-  const { team } = useSession();
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  return (
-    <ConfirmDialog
-      title={`Delete ${config.name ?? uid}?`}
-      action="Delete the environment"
-      run={async () => {
-        await client.deleteEnvironment({ params: { uid } });
-        await queries.invalidateQueries({ queryKey: ['environments', team.uid] });
-        await navigate({ to: '/environments' });
-      }}
-      close={close}
-    >
-      Schedules and automations that name it start no more runs. Runs that exist stay.
-    </ConfirmDialog>
   );
 }

@@ -1,9 +1,8 @@
 import type { FactoryDefinitionItem } from '@runyard/contract/factories/factory-definitions';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
-import { useClient } from '../../api/session.ts';
+import { useRead } from '../../api/read.ts';
 import { Content, P, Row, Stack, Text } from '../../parts/blocks.tsx';
 import { Button } from '../../parts/controls.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
@@ -18,12 +17,11 @@ const DefinitionEditor = lazy(async () => ({
 
 /** Reads the definition that was applied last. A factory without one gives the status 404. */
 export function useFactoryDefinition(factoryUid: string) {
-  const client = useClient();
-  return useQuery({
-    queryKey: ['factory', factoryUid, 'definition'],
-    queryFn: async () => await client.getFactoryDefinition({ params: { factoryUid } }),
-    retry: false,
-  });
+  return useRead(
+    ['factory', factoryUid, 'definition'],
+    (client) => client.getFactoryDefinition({ params: { factoryUid } }),
+    { retry: false },
+  );
 }
 
 /** Shows the definition of the factory, and lets a person plan and apply another definition. */

@@ -1,21 +1,22 @@
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link, useNavigate, useSearch } from '@tanstack/react-router';
-import { type FormEvent, lazy, Suspense, useRef, useState } from 'react';
-import { useFactoryProblems } from '../../api/lists.ts';
-import { isPassing } from '../../api/problem.ts';
+import { lazy, Suspense, useState } from 'react';
+import { useFactories, useFactoryProblems } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
-import { Card, Row, Stack, Tabs, Text } from '../../parts/blocks.tsx';
+import { Card, Row, Stack, Text } from '../../parts/blocks.tsx';
 import { Input } from '../../parts/controls.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { Find, hasWords, NothingFound } from '../../parts/find.tsx';
+import { Form, type OnceHeaders, textOf } from '../../parts/form.tsx';
 import { countText } from '../../parts/format.ts';
 import { look } from '../../parts/look.ts';
 import { Problem } from '../../parts/problem.tsx';
+import { QueryTabs } from '../../parts/query-tabs.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
-import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 
 const TeamThings = lazy(async () => ({ default: (await import('./team-tables.tsx')).TeamThings }));
@@ -25,31 +26,21 @@ const tabs = ['webhooks', 'automations', 'deliveries'] as const;
 
 /** Lists the factories. A factory is a group of webhooks and automations. */
 export function FactoriesScreen() {
-  const client = useClient();
-  const { team } = useSession();
   const [words, setWords] = useState('');
-  const { data, error, refetch } = useQuery({
-    queryKey: ['factories', team.uid],
-    queryFn: async () => (await client.listFactories({ query: { limit: 100 } })).factories,
-  });
+  const { data, error, refetch } = useFactories();
   const shown = (data ?? []).filter(({ name }) => hasWords(words, name));
   const problems = useFactoryProblems();
   const wanted = oneOf(useSearch({ strict: false, select: (search) => search.tab }));
   const tab = tabs.find((each) => each === wanted);
   const bar = (
-    <Tabs aria-label="Parts of all factories">
-      {[undefined, ...tabs].map((each) => (
-        <Link
-          key={each ?? ''}
-          to="/factories"
-          search={each === undefined ? {} : { tab: each }}
-          activeOptions={{ exact: true }}
-          aria-current={each === tab ? 'page' : undefined}
-        >
-          {each === undefined ? 'Factories' : each.slice(0, 1).toUpperCase() + each.slice(1)}
-        </Link>
-      ))}
-    </Tabs>
+    <QueryTabs
+      label="Parts of all factories"
+      tabs={[undefined, ...tabs].map((each) => ({
+        name: each === undefined ? 'Factories' : each.slice(0, 1).toUpperCase() + each.slice(1),
+        search: { tab: each },
+        isCurrent: each === tab,
+      }))}
+    />
   );
   if (tab !== undefined)
     return (
@@ -73,36 +64,27 @@ export function FactoriesScreen() {
         )}
         {data !== undefined && data.length > 0 && (
           <Card>
-            <Table
+            <DataTable
               inCard
-              columns={[
-                { name: 'Factory', width: 230 },
-                { name: 'Purpose' },
-                { name: 'Problems', width: 180 },
-                { name: 'Changed', width: 140 },
+              items={shown}
+              keyOf={({ uid }) => uid}
+              columns={(column) => [
+                column('Factory', { width: 230 }, ({ uid, name }) => (
+                  <Link className={look({ medium: true })} to="/factories/$factoryUid" params={{ factoryUid: uid }}>
+                    {visibleText(name)}
+                  </Link>
+                )),
+                column('Purpose', { tone: 'muted' }, ({ description }) => visibleText(description ?? '')),
+                column('Problems', { width: 180 }, ({ uid }) =>
+                  problems.has(uid) ? (
+                    <Text tone="wait">{`${countText(problems.get(uid) ?? 0, 'automation')} cannot fire`}</Text>
+                  ) : (
+                    <Text tone="dim">none</Text>
+                  ),
+                ),
+                column('Changed', { width: 140 }, ({ updated_at: changed }) => <Ago time={changed} />),
               ]}
-            >
-              {shown.map(({ uid, name, description, updated_at: changed }) => (
-                <tr key={uid}>
-                  <td>
-                    <Link className={look({ medium: true })} to="/factories/$factoryUid" params={{ factoryUid: uid }}>
-                      {visibleText(name)}
-                    </Link>
-                  </td>
-                  <Cell tone="muted">{visibleText(description ?? '')}</Cell>
-                  <Cell style={{ width: 180 }}>
-                    {problems.has(uid) ? (
-                      <Text tone="wait">{`${countText(problems.get(uid) ?? 0, 'automation')} cannot fire`}</Text>
-                    ) : (
-                      <Text tone="dim">none</Text>
-                    )}
-                  </Cell>
-                  <td>
-                    <Ago time={changed} />
-                  </td>
-                </tr>
-              ))}
-            </Table>
+            />
             <NothingFound words={words} found={shown.length} />
           </Card>
         )}
@@ -116,24 +98,17 @@ function NewFactory() {
   const { team } = useSession();
   const queries = useQueryClient();
   const navigate = useNavigate();
-  const [error, setError] = useState<unknown>();
-  const key = useRef(crypto.randomUUID());
-  const create = async (event: FormEvent<HTMLFormElement>) => {
-    event.preventDefault();
-    const name = String(new FormData(event.currentTarget).get('name') ?? '').trim();
-    setError(undefined);
-    try {
-      const { uid } = await client.createFactory({ body: { name }, headers: { 'idempotency-key': key.current } });
-      await queries.invalidateQueries({ queryKey: ['factories', team.uid] });
-      await navigate({ to: '/factories/$factoryUid', params: { factoryUid: uid } });
-    } catch (failure) {
-      if (!isPassing(failure)) key.current = crypto.randomUUID();
-      setError(failure);
-    }
+  const create = async (data: FormData, headers: OnceHeaders) => {
+    const { uid } = await client.createFactory({
+      body: { name: textOf(data, 'name') ?? '' },
+      headers: { ...headers },
+    });
+    await queries.invalidateQueries({ queryKey: ['factories', team.uid] });
+    await navigate({ to: '/factories/$factoryUid', params: { factoryUid: uid } });
   };
   return (
-    <>
-      <Row as="form" onSubmit={(event) => void create(event)}>
+    <Form id="new-factory" send={create}>
+      <Row>
         <Input
           style={{ width: 280 }}
           name="name"
@@ -146,7 +121,6 @@ function NewFactory() {
           New factory
         </RoleButton>
       </Row>
-      <Problem error={error} />
-    </>
+    </Form>
   );
 }

@@ -1,19 +1,22 @@
 import type { Factory } from '@runyard/contract/factories/factories';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { lazy, Suspense, useState } from 'react';
+import { useRead } from '../../api/read.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
+import { Crumb } from '../../frame/crumb.tsx';
 import { DetailPage } from '../../frame/detail-page.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
-import { Content, Count, Note, Stack, Tabs } from '../../parts/blocks.tsx';
+import { Content, Count, Note, Stack } from '../../parts/blocks.tsx';
 import { countText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
-import { look } from '../../parts/look.ts';
 import { MoreMenu } from '../../parts/more-menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { QueryTabs } from '../../parts/query-tabs.tsx';
+import { AskButton } from '../../parts/question.tsx';
 import { RoleButton, RoleLink } from '../../parts/role-button.tsx';
 import { useSchedules } from '../schedules/use-schedules.ts';
 import { Definition, useFactoryDefinition } from './definition.tsx';
@@ -22,16 +25,11 @@ import { mapParts, scheduleIdsOf } from './map-parts.ts';
 import { Source, useFactorySource } from './source.tsx';
 import { AutomationTable, useTeamThings, WebhookTable } from './team-tables.tsx';
 
-const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 const NewWebhook = lazy(async () => ({ default: (await import('../webhooks/new-webhook.tsx')).NewWebhook }));
 
 const route = getRouteApi('/shell/factories/$factoryUid');
 
-const Crumb = () => (
-  <Link to="/factories" className={look({ notNarrow: true })}>
-    Factories
-  </Link>
-);
+const crumbs = <Crumb to="/factories">Factories</Crumb>;
 
 /**
  * Shows one factory. The screen shows its automations, marks automations that cannot fire, and shows whether the factory matches its
@@ -39,13 +37,9 @@ const Crumb = () => (
  */
 export function FactoryScreen() {
   const { factoryUid } = route.useParams();
-  const client = useClient();
-  const factory = useQuery({
-    queryKey: ['factory', factoryUid],
-    queryFn: async () => await client.getFactory({ params: { factoryUid } }),
-  });
+  const factory = useRead(['factory', factoryUid], (client) => client.getFactory({ params: { factoryUid } }));
   return (
-    <DetailPage what="factory" crumbs={<Crumb />} query={factory}>
+    <DetailPage what="factory" crumbs={crumbs} query={factory}>
       {({ name, agents }) => <FactoryPage key={factoryUid} factoryUid={factoryUid} name={name} agents={agents} />}
     </DetailPage>
   );
@@ -58,7 +52,7 @@ interface FactoryProps {
 
 function FactoryPage({ factoryUid, name, agents }: FactoryProps & Pick<Factory, 'agents'>) {
   const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'map';
-  const [open, setOpen] = useState<'webhook' | 'delete' | undefined>();
+  const [isAdding, setAdding] = useState(false);
   const navigate = useNavigate();
   const may = useMay('member');
   const newAutomation = {
@@ -69,10 +63,10 @@ function FactoryPage({ factoryUid, name, agents }: FactoryProps & Pick<Factory, 
   return (
     <Page
       title={name}
-      crumbs={<Crumb />}
+      crumbs={crumbs}
       actions={
         <>
-          <RoleButton needs="member" run={() => setOpen('webhook')}>
+          <RoleButton needs="member" run={() => setAdding(true)}>
             <Icon name="plus" small />
             New webhook
           </RoleButton>
@@ -80,9 +74,7 @@ function FactoryPage({ factoryUid, name, agents }: FactoryProps & Pick<Factory, 
             <Icon name="plus" small />
             New automation
           </RoleLink>
-          <RoleButton needs="member" kind="danger" run={() => setOpen('delete')}>
-            Delete…
-          </RoleButton>
+          <DeleteButton factoryUid={factoryUid} name={name} />
           <MoreMenu path={`/factory/${factoryUid}`} />
         </>
       }
@@ -95,10 +87,7 @@ function FactoryPage({ factoryUid, name, agents }: FactoryProps & Pick<Factory, 
       ) : (
         <FactoryParts factoryUid={factoryUid} agents={agents} />
       )}
-      <Suspense>
-        {open === 'webhook' && <NewWebhook factoryUid={factoryUid} close={() => setOpen(undefined)} />}
-        {open === 'delete' && <DeleteDialog factoryUid={factoryUid} name={name} close={() => setOpen(undefined)} />}
-      </Suspense>
+      <Suspense>{isAdding && <NewWebhook factoryUid={factoryUid} close={() => setAdding(false)} />}</Suspense>
     </Page>
   );
 }
@@ -115,26 +104,24 @@ function FactoryTabs({ factoryUid, tab }: { factoryUid: string; tab: string }) {
   const lastSync = useFactorySource(factoryUid).data?.last_sync;
   const isStale = lastSync !== undefined && lastSync.outcome !== 'applied';
   const tabs = [
-    ['map', 'Map', problems > 0 && problems],
+    [undefined, 'Map', problems > 0 && problems],
     ['definition', 'Definition', drift > 0 && `${drift} changed`],
     ['source', 'Source in git', isStale && lastSync.outcome.replaceAll('_', ' ')],
   ] as const;
   return (
-    <Tabs aria-label="Views of the factory">
-      {tabs.map(([name, title, asks]) => (
-        <Link
-          key={name}
-          to="/factories/$factoryUid"
-          params={{ factoryUid }}
-          search={name === 'map' ? {} : { tab: name }}
-          activeOptions={{ exact: true }}
-          aria-current={tab === name ? 'page' : undefined}
-        >
-          {title}
-          {asks !== false && <Count asks>{asks}</Count>}
-        </Link>
-      ))}
-    </Tabs>
+    <QueryTabs
+      label="Views of the factory"
+      tabs={tabs.map(([each, title, asks]) => ({
+        name: (
+          <>
+            {title}
+            {asks !== false && <Count asks>{asks}</Count>}
+          </>
+        ),
+        search: { tab: each },
+        isCurrent: (each ?? 'map') === tab,
+      }))}
+    />
   );
 }
 
@@ -176,24 +163,28 @@ function FactoryParts({ factoryUid, agents }: Pick<FactoryProps, 'factoryUid'> &
   );
 }
 
-function DeleteDialog({ factoryUid, name, close }: FactoryProps & { close: () => void }) {
+function DeleteButton({ factoryUid, name }: FactoryProps) {
   const client = useClient();
   const { team } = useSession();
   const queries = useQueryClient();
   const navigate = useNavigate();
   const { webhooks, automations } = useTeamThings(factoryUid);
   return (
-    <ConfirmDialog
-      title={`Delete ${name}?`}
-      action="Delete the factory"
-      run={async () => {
-        await client.deleteFactory({ params: { factoryUid } });
-        await queries.invalidateQueries({ queryKey: ['factories', team.uid] });
-        await navigate({ to: '/factories' });
+    <AskButton
+      needs="member"
+      kind="danger"
+      question={{
+        title: `Delete ${name}?`,
+        text: `${countText(webhooks.data?.length ?? 0, 'webhook')} and ${countText(automations.data?.length ?? 0, 'automation')} are deleted with it, and senders get 404. Runs stay.`,
+        action: 'Delete the factory',
+        run: async () => {
+          await client.deleteFactory({ params: { factoryUid } });
+          await queries.invalidateQueries({ queryKey: ['factories', team.uid] });
+          await navigate({ to: '/factories' });
+        },
       }}
-      close={close}
     >
-      {`${countText(webhooks.data?.length ?? 0, 'webhook')} and ${countText(automations.data?.length ?? 0, 'automation')} are deleted with it, and senders get 404. Runs stay.`}
-    </ConfirmDialog>
+      Delete…
+    </AskButton>
   );
 }

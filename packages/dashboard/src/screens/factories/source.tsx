@@ -1,12 +1,12 @@
 import type { FactorySource, FactorySync } from '@runyard/contract/factories/factory-sources';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
+import { useRead } from '../../api/read.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
-import { Content, Facts, Note, Row } from '../../parts/blocks.tsx';
-import { ConfirmDialog } from '../../parts/dialog.tsx';
+import { Content, Fact, Facts, Note, Row } from '../../parts/blocks.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { memberOf, TextField, textOf } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
@@ -14,16 +14,14 @@ import { countText, exactText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { AskButton } from '../../parts/question.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { Plan } from './plan.tsx';
 
 /** Reads the git repository that the factory follows, without its content. A factory without one gives the status 404. */
 export function useFactorySource(factoryUid: string) {
-  const client = useClient();
-  return useQuery({
-    queryKey: ['factory', factoryUid, 'source'],
-    queryFn: async () => await client.getFactorySource({ params: { factoryUid } }),
+  return useRead(['factory', factoryUid, 'source'], (client) => client.getFactorySource({ params: { factoryUid } }), {
     retry: false,
   });
 }
@@ -37,14 +35,11 @@ export function Source({ factoryUid }: { factoryUid: string }) {
   const { error, attempt, isBusy } = useAttempts();
   const source = useFactorySource(factoryUid);
   // A dry run reads the newest commit and compares it with the factory. It changes nothing.
-  const plan = useQuery({
-    queryKey: ['factory', factoryUid, 'source', 'plan'],
-    queryFn: async () => await client.syncFactorySource({ params, body: { dry_run: true } }),
-    enabled: may && source.isSuccess,
-    retry: false,
-    refetchOnWindowFocus: false,
-    refetchInterval: false,
-  });
+  const plan = useRead(
+    ['factory', factoryUid, 'source', 'plan'],
+    (client) => client.syncFactorySource({ params, body: { dry_run: true } }),
+    { enabled: may && source.isSuccess, retry: false, refetchOnWindowFocus: false, refetchInterval: false },
+  );
   const apply = () =>
     attempt(async () => {
       const { outcome, message, version } = await client.syncFactorySource({ params, body: { dry_run: false } });
@@ -53,7 +48,6 @@ export function Source({ factoryUid }: { factoryUid: string }) {
       );
       await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
     });
-  const [isAsking, setAsking] = useState(false);
   const detach = async () => {
     await client.deleteFactorySource({ params });
     await queries.resetQueries({ queryKey: ['factory', factoryUid] });
@@ -78,21 +72,19 @@ export function Source({ factoryUid }: { factoryUid: string }) {
         >
           Apply the newest commit
         </RoleButton>
-        <RoleButton needs="member" run={() => setAsking(true)}>
-          Detach…
-        </RoleButton>
-      </Row>
-      {isAsking && (
-        <ConfirmDialog
-          title="Detach the factory from its repository?"
-          action="Detach"
-          safe="Keep following"
-          run={detach}
-          close={() => setAsking(false)}
+        <AskButton
+          needs="member"
+          question={{
+            title: 'Detach the factory from its repository?',
+            text: 'The last applied definition stays. Commits change the factory no more.',
+            action: 'Detach',
+            safe: 'Keep following',
+            run: detach,
+          }}
         >
-          The last applied definition stays. Commits change the factory no more.
-        </ConfirmDialog>
-      )}
+          Detach…
+        </AskButton>
+      </Row>
       {sync?.outcome === 'applied' && <Plan plan={sync} />}
       <SourceFacts source={source.data} />
     </Content>
@@ -198,24 +190,17 @@ function SourceFacts({ source }: { source: FactorySource }) {
   return (
     <>
       <Facts far>
-        <dt>Repository</dt>
-        <dd>{visibleText(source.repository)}</dd>
-        <dt>Branch</dt>
-        <dd>{source.branch === undefined ? 'the default branch' : visibleText(source.branch)}</dd>
-        <dt>Folder</dt>
-        <dd>{source.folder === undefined ? 'the root of the repository' : visibleText(source.folder)}</dd>
-        <dt>Applied commit</dt>
-        <dd>{source.applied_commit === undefined ? 'none' : <code>{source.applied_commit}</code>}</dd>
-        <dt>Looked at</dt>
-        <dd>{`${time(source.checked_at)}, next ${time(source.next_check_at)}`}</dd>
-        <dt>Applied as</dt>
-        <dd>{nameOf(source.set_by)}</dd>
-        {last && (
-          <>
-            <dt>Last sync</dt>
-            <dd>{`${last.outcome.replaceAll('_', ' ')}, ${time(last.at)}`}</dd>
-          </>
-        )}
+        <Fact name="Repository">{visibleText(source.repository)}</Fact>
+        <Fact name="Branch">{source.branch === undefined ? 'the default branch' : visibleText(source.branch)}</Fact>
+        <Fact name="Folder">
+          {source.folder === undefined ? 'the root of the repository' : visibleText(source.folder)}
+        </Fact>
+        <Fact name="Applied commit">
+          {source.applied_commit === undefined ? 'none' : <code>{source.applied_commit}</code>}
+        </Fact>
+        <Fact name="Looked at">{`${time(source.checked_at)}, next ${time(source.next_check_at)}`}</Fact>
+        <Fact name="Applied as">{nameOf(source.set_by)}</Fact>
+        <Fact name="Last sync">{last && `${last.outcome.replaceAll('_', ' ')}, ${time(last.at)}`}</Fact>
       </Facts>
       {last?.errors?.map(({ path, line, message }) => (
         <Note key={`${path} ${line} ${message}`} as="p" tone="bad">

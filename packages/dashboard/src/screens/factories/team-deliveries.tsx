@@ -1,6 +1,7 @@
-import { Link, useSearch } from '@tanstack/react-router';
+import { useSearch } from '@tanstack/react-router';
 import { oneOf } from '../../frame/search.ts';
-import { Content, P, Tabs } from '../../parts/blocks.tsx';
+import { Content, P } from '../../parts/blocks.tsx';
+import { QueryTabs } from '../../parts/query-tabs.tsx';
 import { DeliveryRows, useDeliveryList } from '../webhooks/delivery-list.tsx';
 
 /** Views of the list of deliveries, each with the filters of the API that it uses. */
@@ -30,19 +31,14 @@ export function TeamDeliveries() {
   );
   return (
     <Content>
-      <Tabs aria-label="Outcomes">
-        {views.map(([name, each]) => (
-          <Link
-            key={name}
-            to="/factories"
-            search={{ tab: 'deliveries', ...each }}
-            activeOptions={{ exact: true }}
-            aria-current={each === view ? 'page' : undefined}
-          >
-            {name}
-          </Link>
-        ))}
-      </Tabs>
+      <QueryTabs
+        label="Outcomes"
+        tabs={views.map(([name, each]) => ({
+          name,
+          search: { tab: 'deliveries', ...each },
+          isCurrent: each === view,
+        }))}
+      />
       <div>
         <DeliveryRows deliveries={deliveries} isOfTeam empty={<P tone="dim">None yet.</P>} />
       </div>

@@ -8,11 +8,12 @@ import { readAll } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { useDeliveries } from '../../api/stream.ts';
 import { P, Stack, Text, TextLink } from '../../parts/blocks.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { numberText } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { look } from '../../parts/look.ts';
 import { useSoon } from '../../parts/soon.ts';
-import { Cell, RunCell, Say, Table } from '../../parts/table.tsx';
+import { RunCell, Say } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 
 /** Pause between two reads of the lists while deliveries arrive, in milliseconds. */
@@ -68,12 +69,10 @@ export function TeamThings({ kind }: { kind: 'webhooks' | 'automations' }) {
   );
 }
 
-const Factory = ({ thing }: { thing: { readonly factory_uid: string; readonly factory_name: string } }) => (
-  <Cell tone="muted" style={{ width: 180 }}>
-    <Link to="/factories/$factoryUid" params={{ factoryUid: thing.factory_uid }}>
-      {visibleText(thing.factory_name)}
-    </Link>
-  </Cell>
+const FactoryLink = ({ factory_uid: factoryUid, factory_name: name }: TeamWebhook | TeamAutomation) => (
+  <Link to="/factories/$factoryUid" params={{ factoryUid }}>
+    {visibleText(name)}
+  </Link>
 );
 
 /** Shows webhooks. A row shows whether the webhook is enabled, the deliveries of the last day, and the time of the last delivery. */
@@ -81,47 +80,36 @@ export function WebhookTable({ webhooks, isOfTeam = false }: { webhooks: readonl
   if (webhooks.length === 0)
     return <P tone="dim">None. A webhook is an address to which another system sends its events.</P>;
   return (
-    <Table
-      columns={[
-        { name: 'Webhook' },
-        ...(isOfTeam ? [{ name: 'Factory', width: 180 }] : []),
-        { name: 'Sender', width: 140 },
-        { name: 'Last 24 hours', width: 280 },
-        { name: 'Last delivery', width: 120 },
-        { name: 'State', width: 120 },
+    <DataTable
+      items={webhooks}
+      keyOf={({ uid }) => uid}
+      columns={(column) => [
+        column('Webhook', {}, ({ factory_uid: factoryUid, uid: webhookUid, name }) => (
+          <Link
+            className={look({ medium: true })}
+            to="/factories/$factoryUid/webhooks/$webhookUid"
+            params={{ factoryUid, webhookUid }}
+          >
+            {visibleText(name)}
+          </Link>
+        )),
+        ...(isOfTeam ? [column('Factory', { width: 180, tone: 'muted' }, FactoryLink)] : []),
+        column(
+          'Sender',
+          { width: 140, tone: 'muted' },
+          ({ signature_scheme: scheme, auth_mode: mode }) => scheme ?? mode.replaceAll('_', ' '),
+        ),
+        column('Last 24 hours', { width: 280 }, ({ last_24_hours: counts }) => (
+          <Counts counts={counts} bad="rejected" badWord="refused" />
+        )),
+        column('Last delivery', { width: 120, tone: 'muted' }, ({ last_delivery: last }) =>
+          last ? <Ago time={last.received_at} /> : 'none',
+        ),
+        column('State', { width: 120 }, ({ enabled, disabled_reason: reason = 'off' }) =>
+          enabled ? <Text tone="good">on</Text> : <Text tone="bad">{visibleText(reason)}</Text>,
+        ),
       ]}
-    >
-      {webhooks.map((webhook) => (
-        <tr key={webhook.uid}>
-          <td>
-            <Link
-              className={look({ medium: true })}
-              to="/factories/$factoryUid/webhooks/$webhookUid"
-              params={{ factoryUid: webhook.factory_uid, webhookUid: webhook.uid }}
-            >
-              {visibleText(webhook.name)}
-            </Link>
-          </td>
-          {isOfTeam && <Factory thing={webhook} />}
-          <Cell tone="muted" style={{ width: 140 }}>
-            {webhook.signature_scheme ?? webhook.auth_mode.replaceAll('_', ' ')}
-          </Cell>
-          <Cell style={{ width: 280 }}>
-            <Counts counts={webhook.last_24_hours} bad="rejected" badWord="refused" />
-          </Cell>
-          <Cell tone="muted" style={{ width: 120 }}>
-            {webhook.last_delivery ? <Ago time={webhook.last_delivery.received_at} /> : 'none'}
-          </Cell>
-          <Cell style={{ width: 120 }}>
-            {webhook.enabled ? (
-              <Text tone="good">on</Text>
-            ) : (
-              <Text tone="bad">{visibleText(webhook.disabled_reason ?? 'off')}</Text>
-            )}
-          </Cell>
-        </tr>
-      ))}
-    </Table>
+    />
   );
 }
 
@@ -139,60 +127,52 @@ export function AutomationTable({
   if (automations.length === 0)
     return <P tone="dim">None. An automation starts a run for each event that its filter lets pass.</P>;
   return (
-    <Table
-      columns={[
-        { name: 'Automation' },
-        ...(isOfTeam ? [{ name: 'Factory', width: 180 }] : []),
-        { name: 'Events', width: 180 },
-        { name: 'Last 24 hours', width: 280 },
-        { name: 'Last event', width: 140 },
-        { name: 'State', width: 80 },
-        { name: 'Runs', width: 80, spoken: true },
+    <DataTable
+      items={automations}
+      keyOf={({ uid }) => uid}
+      columns={(column) => [
+        column('Automation', {}, AutomationLink),
+        ...(isOfTeam ? [column('Factory', { width: 180, tone: 'muted' }, FactoryLink)] : []),
+        column('Events', { width: 180, tone: 'muted' }, ({ triggers }) =>
+          visibleText(triggers.map(({ provider, event }) => `${provider} ${event}`).join(', ')),
+        ),
+        column('Last 24 hours', { width: 280 }, ({ last_24_hours: counts }) => (
+          <Counts counts={counts} bad="failed" badWord="failed" />
+        )),
+        column('Last event', { width: 140, tone: 'muted' }, ({ last_fire: last }) =>
+          last ? (
+            <span title={last.reason}>
+              {`${last.outcome}, `}
+              <Ago time={last.fired_at} />
+            </span>
+          ) : (
+            'none'
+          ),
+        ),
+        column('State', { width: 80 }, ({ enabled }) =>
+          enabled ? <Text tone="good">on</Text> : <Text tone="dim">off</Text>,
+        ),
+        column('Runs', { width: 80, spoken: true }, ({ uid }) => (
+          <TextLink small to="/runs" search={{ automation_id: uid }}>
+            Its runs
+          </TextLink>
+        )),
       ]}
-    >
-      {automations.map((automation) => (
-        <tr key={automation.uid}>
-          <td>
-            <RunCell>
-              <Link
-                to="/factories/$factoryUid/automations/$automationUid"
-                params={{ factoryUid: automation.factory_uid, automationUid: automation.uid }}
-              >
-                {visibleText(automation.name)}
-              </Link>
-              {automation.last_spawn_error && <Say tone="bad">{visibleText(automation.last_spawn_error)}</Say>}
-            </RunCell>
-          </td>
-          {isOfTeam && <Factory thing={automation} />}
-          <Cell tone="muted" style={{ width: 180 }}>
-            {visibleText(automation.triggers.map(({ provider, event }) => `${provider} ${event}`).join(', '))}
-          </Cell>
-          <Cell style={{ width: 280 }}>
-            <Counts counts={automation.last_24_hours} bad="failed" badWord="failed" />
-          </Cell>
-          <Cell tone="muted" style={{ width: 140 }}>
-            {automation.last_fire ? (
-              <span title={automation.last_fire.reason}>
-                {`${automation.last_fire.outcome}, `}
-                <Ago time={automation.last_fire.fired_at} />
-              </span>
-            ) : (
-              'none'
-            )}
-          </Cell>
-          <Cell style={{ width: 80 }}>
-            {automation.enabled ? <Text tone="good">on</Text> : <Text tone="dim">off</Text>}
-          </Cell>
-          <Cell style={{ width: 80 }}>
-            <TextLink small to="/runs" search={{ automation_id: automation.uid }}>
-              Its runs
-            </TextLink>
-          </Cell>
-        </tr>
-      ))}
-    </Table>
+    />
   );
 }
+
+const AutomationLink = ({ factory_uid, uid, name, last_spawn_error: fault }: TeamAutomation) => (
+  <RunCell>
+    <Link
+      to="/factories/$factoryUid/automations/$automationUid"
+      params={{ factoryUid: factory_uid, automationUid: uid }}
+    >
+      {visibleText(name)}
+    </Link>
+    {fault && <Say tone="bad">{visibleText(fault)}</Say>}
+  </RunCell>
+);
 
 /** Shows the counts that are greater than 0. */
 function Counts({

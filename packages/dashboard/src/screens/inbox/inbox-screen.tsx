@@ -1,11 +1,11 @@
-import { getRouteApi, Link } from '@tanstack/react-router';
+import { getRouteApi } from '@tanstack/react-router';
 import { lazy, Suspense } from 'react';
 import { useMay } from '../../api/session.ts';
 import { useTeamStreamStatus } from '../../api/stream.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
-import { Tabs } from '../../parts/blocks.tsx';
 import { Live } from '../../parts/live.tsx';
+import { QueryTabs } from '../../parts/query-tabs.tsx';
 import { AskForNotifications } from './ask-for-notifications.tsx';
 import { NotificationList } from './notification-list.tsx';
 
@@ -28,19 +28,14 @@ export function InboxScreen() {
       status={<Live status={useTeamStreamStatus()} />}
       actions={<AskForNotifications />}
       tabs={
-        <Tabs aria-label="For whom">
-          {shown.map((each) => (
-            <Link
-              key={each}
-              to="/inbox"
-              search={each === 'mine' ? {} : { tab: each }}
-              activeOptions={{ exact: true }}
-              aria-current={each === tab ? 'page' : undefined}
-            >
-              {tabs[each]}
-            </Link>
-          ))}
-        </Tabs>
+        <QueryTabs
+          label="For whom"
+          tabs={shown.map((each) => ({
+            name: tabs[each],
+            search: each === 'mine' ? {} : { tab: each },
+            isCurrent: each === tab,
+          }))}
+        />
       }
     >
       {tab === 'acceptances' ? (

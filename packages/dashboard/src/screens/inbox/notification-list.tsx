@@ -1,8 +1,9 @@
 import type { Notification } from '@runyard/contract/inbox/notifications';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, Link, type LinkProps, useNavigate } from '@tanstack/react-router';
 import { oneOf } from '../../frame/search.ts';
-import { More, Row, Segments, Stack, Text } from '../../parts/blocks.tsx';
+import { More, Row, Stack, Text } from '../../parts/blocks.tsx';
+import { ChooseOne } from '../../parts/choose-one.tsx';
 import { Button } from '../../parts/controls.tsx';
 import { Empty, SkeletonRows } from '../../parts/empty.tsx';
 import { moveFocus } from '../../parts/find.tsx';
@@ -17,12 +18,13 @@ import { type KindFilter, kindFilters, kindLooks, lineOf } from './kinds.ts';
 import { useMarks, useNotifications } from './use-notifications.ts';
 
 const route = getRouteApi('/shell/inbox');
+const kinds = Object.keys(kindFilters) as KindFilter[];
 
 /** The notifications of the person, or of the team, as rows. */
 export function NotificationList({ scope }: { scope: 'mine' | 'team' }) {
   const search = route.useSearch();
   const navigate = useNavigate();
-  const filter = (Object.keys(kindFilters) as KindFilter[]).find((each) => each === oneOf(search.kind));
+  const filter = kinds.find((each) => each === oneOf(search.kind));
   const isUnread = oneOf(search.unread) === 'true';
   const list = useNotifications({ scope, filter, isUnread });
   const { dismiss, setRead } = useMarks();
@@ -63,19 +65,11 @@ export function NotificationList({ scope }: { scope: 'mine' | 'team' }) {
   return (
     <Stack pad>
       <Row wrap>
-        <Segments>
-          {[undefined, ...(Object.keys(kindFilters) as KindFilter[])].map((each) => (
-            <Button
-              key={each ?? 'all'}
-              kind="ghost"
-              small
-              aria-pressed={each === filter}
-              onClick={() => go({ kind: each })}
-            >
-              {each === undefined ? 'All' : kindFilters[each].label}
-            </Button>
-          ))}
-        </Segments>
+        <ChooseOne
+          options={[[undefined, 'All'], ...kinds.map((each) => [each, kindFilters[each].label] as const)]}
+          chosen={filter}
+          choose={(kind) => go({ kind })}
+        />
         {isMine && (
           <Button
             kind="ghost"
@@ -136,43 +130,19 @@ function Nothing({ isFiltered, isMine }: { isFiltered: boolean; isMine: boolean 
   );
 }
 
-/** Shows the link to the thing of a notification. */
-function ThingLink({ item, children, className }: { item: Notification; children: string; className: string }) {
-  const { run_id: runId, schedule_id: scheduleId, automation_id: automationUid, factory_uid: factoryUid } = item;
-  if (runId !== undefined)
-    return (
-      <Link className={className} to="/runs/$runId" params={{ runId }} search={{}}>
-        {children}
-      </Link>
-    );
-  if (scheduleId !== undefined)
-    return (
-      <Link className={className} to="/schedules/$scheduleId" params={{ scheduleId }} search={{}}>
-        {children}
-      </Link>
-    );
+/** Returns where the thing of a notification is. */
+function placeOf({ kind, run_id: runId, schedule_id: scheduleId, ...ids }: Notification): LinkProps {
+  const { automation_id: automationUid, factory_uid: factoryUid } = ids;
+  if (runId !== undefined) return { to: '/runs/$runId', params: { runId }, search: {} };
+  if (scheduleId !== undefined) return { to: '/schedules/$scheduleId', params: { scheduleId }, search: {} };
   if (automationUid !== undefined && factoryUid !== null)
-    return (
-      <Link
-        className={className}
-        to="/factories/$factoryUid/automations/$automationUid"
-        params={{ factoryUid, automationUid }}
-        search={{}}
-      >
-        {children}
-      </Link>
-    );
-  if (item.kind === 'budget')
-    return (
-      <Link className={className} to="/settings/$tab" params={{ tab: 'budget' }} search={{}}>
-        {children}
-      </Link>
-    );
-  return (
-    <Link className={className} to="/inbox" search={{ tab: 'acceptances' }}>
-      {children}
-    </Link>
-  );
+    return {
+      to: '/factories/$factoryUid/automations/$automationUid',
+      params: { factoryUid, automationUid },
+      search: {},
+    };
+  if (kind === 'budget') return { to: '/settings/$tab', params: { tab: 'budget' }, search: {} };
+  return { to: '/inbox', search: { tab: 'acceptances' } };
 }
 
 function Item({
@@ -205,9 +175,9 @@ function Item({
               <Text spoken>Not read: </Text>
             </span>
           )}
-          <ThingLink item={item} className={look({ cut: true, medium: isUnread })}>
+          <Link {...placeOf(item)} className={look({ cut: true, medium: isUnread })}>
             {title}
-          </ThingLink>
+          </Link>
           <Say cut>{visibleText(lineOf(item))}</Say>
         </RunCell>
       </td>
@@ -217,9 +187,9 @@ function Item({
       <td>
         <Row className={styles.actions}>
           {item.url === undefined ? (
-            <ThingLink item={item} className={look({ link: true })}>
+            <Link {...placeOf(item)} className={look({ link: true })}>
               {does}
-            </ThingLink>
+            </Link>
           ) : (
             <a href={item.url} target="_blank" rel="noreferrer" className={look({ link: true })}>
               {does}

@@ -1,7 +1,9 @@
 /** Revisions that wait for the acceptance of the person. */
+
 import type { WaitingContent } from '@runyard/contract/runs/acceptances';
 import { visible, visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
+import { useTeamRead } from '../../api/read.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { Badge, Card, CardBody, CardHead, Hint, P, Row, Stack, Text } from '../../parts/blocks.tsx';
@@ -33,12 +35,7 @@ export function Revisions() {
 }
 
 function useWaitingContents() {
-  const client = useClient();
-  const { team } = useSession();
-  return useQuery({
-    queryKey: ['acceptances', team.uid],
-    queryFn: async () => (await client.listAcceptances({})).waiting,
-  });
+  return useTeamRead(['acceptances'], async (client) => (await client.listAcceptances({})).waiting);
 }
 
 /** Returns the names of the authors whose texts wait. */

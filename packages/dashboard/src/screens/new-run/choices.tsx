@@ -1,11 +1,10 @@
 import { harnessTypes } from '@runyard/contract/agent/harness-presets/presets';
 import { approvalPolicies } from '@runyard/contract/wire/choices';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
 import { type ChangeEvent, type ReactNode, useEffect, useState } from 'react';
 import { flushSync } from 'react-dom';
 import { useEnvironments, useIdentities } from '../../api/lists.ts';
-import { useClient, useSession } from '../../api/session.ts';
+import { useTeamRead } from '../../api/read.ts';
 import { Row, Stack, Text, Three } from '../../parts/blocks.tsx';
 import { Check } from '../../parts/controls.tsx';
 import { Field, SelectField, TextField, useHasFaults } from '../../parts/form.tsx';
@@ -82,15 +81,13 @@ export function Choices({
 
 /** A field for a skill, with the skills of the team's repositories as suggestions. */
 function SkillField({ value, set }: { value: string; set: (value: string) => void }) {
-  const client = useClient();
-  const { team } = useSession();
   const [isUsed, setUsed] = useState(false);
   // The service reads repositories for this list, so the page asks for it only when it is needed.
-  const skills = useQuery({
-    queryKey: ['ids of skills', team.uid],
-    queryFn: async () => (await client.listAgents({})).agents.flatMap(({ variants }) => variants.map(({ id }) => id)),
-    enabled: isUsed,
-  });
+  const skills = useTeamRead(
+    ['ids of skills'],
+    async (client) => (await client.listAgents({})).agents.flatMap(({ variants }) => variants.map(({ id }) => id)),
+    { enabled: isUsed },
+  );
   return (
     <>
       <TextField
@@ -218,12 +215,7 @@ function More({
 
 /** Lets a person choose stored MCP servers of the team. */
 function Servers({ chosen, set }: { chosen: Draft['servers']; set: (servers: Draft['servers']) => void }) {
-  const client = useClient();
-  const { team } = useSession();
-  const { data = [] } = useQuery({
-    queryKey: ['mcp-servers', team.uid],
-    queryFn: async () => (await client.listMcpServers()).mcp_servers,
-  });
+  const { data = [] } = useTeamRead(['mcp-servers'], async (client) => (await client.listMcpServers()).mcp_servers);
   if (data.length === 0) return null;
   return (
     <Stack as="fieldset" gap={1} className={styles.servers}>

@@ -1,9 +1,10 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { type KeyboardEvent, useId, useState } from 'react';
+import { useRead } from '../../api/read.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
+import { Crumb } from '../../frame/crumb.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { encodeFile, FileChips, FilePicker, useAttachedFiles } from '../../parts/attached-files.tsx';
@@ -13,7 +14,6 @@ import { CommandBlock } from '../../parts/copy.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { Field, Form, type OnceHeaders } from '../../parts/form.tsx';
 import { keyText } from '../../parts/keys.ts';
-import { look } from '../../parts/look.ts';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Choices } from './choices.tsx';
@@ -35,25 +35,15 @@ const route = getRouteApi('/shell/runs/new');
 
 /** Shows the form that starts a run. If the address names a run, the form has the values of this run and reruns it. */
 export function NewRunScreen() {
-  const client = useClient();
   const search = route.useSearch();
   const runId = oneOf(search.rerun);
   const changes = changesIn(oneOf(search.prompt), oneOf(search.fresh));
-  const run = useQuery({
-    queryKey: ['run to rerun', runId],
-    queryFn: async () => await client.getRun({ params: { runId: runId ?? '' } }),
+  const run = useRead(['run to rerun', runId], (client) => client.getRun({ params: { runId: runId ?? '' } }), {
     enabled: runId !== undefined,
     staleTime: Number.POSITIVE_INFINITY,
   });
   return (
-    <Page
-      title={runId === undefined ? 'New run' : 'Rerun'}
-      crumbs={
-        <Link to="/runs" className={look({ notNarrow: true })}>
-          Runs
-        </Link>
-      }
-    >
+    <Page title={runId === undefined ? 'New run' : 'Rerun'} crumbs={<Crumb to="/runs">Runs</Crumb>}>
       {run.error ? (
         <Pad>
           <Problem error={run.error} onRetry={() => void run.refetch()} />

@@ -1,9 +1,10 @@
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { PlainFailure } from '../../api/problem.ts';
+import { useRead } from '../../api/read.ts';
 import { useClient } from '../../api/session.ts';
 import { slowMs } from '../../api/slow-reads.ts';
 import { useAttempts } from '../../parts/attempt.ts';
@@ -20,18 +21,19 @@ const most = 100;
 
 /** Returns the runs that this run started, the oldest first. Reads them again while this run is live. */
 export function useChildRuns(run: RunItem): readonly RunItem[] {
-  const client = useClient();
-  const { data } = useQuery({
-    queryKey: ['children', run.run_id],
-    queryFn: async () =>
+  const { data } = useRead(
+    ['children', run.run_id],
+    async (client) =>
       (
         await client.listRuns({
           query: { ancestor_run_id: run.run_id, sort_by: 'created_at', sort_order: 'asc', limit: most },
         })
       ).runs,
-    refetchInterval: ({ state }) =>
-      !isTerminal(run.state) || state.data?.some((child) => !isTerminal(child.state)) ? 5_000 : slowMs,
-  });
+    {
+      refetchInterval: ({ state }) =>
+        !isTerminal(run.state) || state.data?.some((child) => !isTerminal(child.state)) ? 5_000 : slowMs,
+    },
+  );
   return data ?? [];
 }
 

@@ -1,8 +1,8 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { visible, visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
 import { lazy, Suspense } from 'react';
+import { useRead } from '../../api/read.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { Count, Fact, Facts, Hint, Row, Stack, Text, TextLink } from '../../parts/blocks.tsx';
@@ -219,10 +219,7 @@ const idleText = ({ idle_timeout_minutes: minutes = 0 }: NonNullable<RunItem['ag
   minutes === 0 ? 'the sandbox ends at once' : `the sandbox waits ${countText(minutes, 'minute')} for a message`;
 
 function EnvironmentName({ uid }: { uid: string }) {
-  const client = useClient();
-  const { data } = useQuery({
-    queryKey: ['environment', uid],
-    queryFn: async () => await client.getEnvironment({ params: { uid } }),
+  const { data } = useRead(['environment', uid], (client) => client.getEnvironment({ params: { uid } }), {
     staleTime: 60_000,
     retry: false,
   });
@@ -243,10 +240,10 @@ function AcceptConversation({ run, refresh }: { run: RunItem; refresh: () => Pro
   const client = useClient();
   const { error, attempt, isBusy } = useAttempts();
   const uid = run.conversation_id ?? '';
-  const { data: waiting, refetch } = useQuery({
-    queryKey: ['acceptances', 'conversation', uid],
-    queryFn: async () => (await client.listAcceptances({ query: { kind: 'conversation', uid } })).waiting[0] ?? null,
-  });
+  const { data: waiting, refetch } = useRead(
+    ['acceptances', 'conversation', uid],
+    async (client) => (await client.listAcceptances({ query: { kind: 'conversation', uid } })).waiting[0] ?? null,
+  );
   if (!waiting) return null;
   const accept = async () => {
     const { kind, revision } = waiting;

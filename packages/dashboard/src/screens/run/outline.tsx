@@ -1,7 +1,6 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
-import { useClient } from '../../api/session.ts';
+import { useRead } from '../../api/read.ts';
 import { slowMs } from '../../api/slow-reads.ts';
 import { Hint, Stack, Text } from '../../parts/blocks.tsx';
 import { clockText } from '../../parts/format.ts';
@@ -12,15 +11,11 @@ const most = 200;
 
 /** Lists the messages with which the turns of a run begin, as links to them. Shows nothing for a run of one turn. */
 export function Outline({ run }: { run: RunItem }) {
-  const client = useClient();
-  const { data } = useQuery({
-    queryKey: ['turns', run.run_id, run.updated_at],
-    queryFn: async () =>
-      await client.findInRun({ params: { runId: run.run_id }, query: { kind: 'turn', limit: most } }),
-    placeholderData: (before) => before,
-    refetchInterval: slowMs,
-    retry: false,
-  });
+  const { data } = useRead(
+    ['turns', run.run_id, run.updated_at],
+    (client) => client.findInRun({ params: { runId: run.run_id }, query: { kind: 'turn', limit: most } }),
+    { placeholderData: (before) => before, refetchInterval: slowMs, retry: false },
+  );
   const turns = data?.matches ?? [];
   if (turns.length < 2) return null;
   return (

@@ -2,22 +2,23 @@ import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useEffect, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
 import { noteRun, useNeighbour } from '../../api/run-place.ts';
+import { Crumb } from '../../frame/crumb.tsx';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
-import { Hint, Pad, Row, Tabs, Text } from '../../parts/blocks.tsx';
+import { Hint, Pad, Row, Text } from '../../parts/blocks.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { costText, durationText } from '../../parts/format.ts';
 import { StateBadge } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
 import { Live } from '../../parts/live.tsx';
-import { look } from '../../parts/look.ts';
 import { Problem } from '../../parts/problem.tsx';
+import { QueryTabs } from '../../parts/query-tabs.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import type { RunAction } from './actions.tsx';
@@ -53,13 +54,13 @@ function OneRun({ runId }: { runId: string }) {
   useListKeys(runId);
   if (statusOf(error) === 404 || statusOf(error) === 400)
     return (
-      <Page title="Run" crumbs={<Runs />}>
+      <Page title="Run" crumbs={crumbs}>
         <NotFound what="run" />
       </Page>
     );
   if (run === undefined)
     return (
-      <Page title="Run" crumbs={<Runs />}>
+      <Page title="Run" crumbs={crumbs}>
         {error ? (
           <Pad>
             <Problem error={error} onRetry={() => void followed.refresh()} />
@@ -91,11 +92,7 @@ function useListKeys(runId: string): void {
   ]);
 }
 
-const Runs = () => (
-  <Link to="/runs" className={look({ notNarrow: true })}>
-    Runs
-  </Link>
-);
+const crumbs = <Crumb to="/runs">Runs</Crumb>;
 
 /** Returns a short text that explains the state of this run. */
 function stateNote(run: RunItem, events: readonly TimelineEvent[]): string {
@@ -109,7 +106,8 @@ function stateNote(run: RunItem, events: readonly TimelineEvent[]): string {
 
 function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
   const { timeline, status, refresh } = followed;
-  const tab = oneOf(route.useSearch({ select: (search) => search.tab })) ?? 'conversation';
+  const search = route.useSearch();
+  const tab = oneOf(search.tab) ?? 'conversation';
   const [action, setAction] = useState<RunAction | undefined>();
   const { error, attempt } = useAttempts();
   const [draft, setDraft] = useState<Draft | undefined>();
@@ -125,7 +123,7 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
     <Page
       title={run.run_id.slice(0, 8)}
       tab={run.title}
-      crumbs={<Runs />}
+      crumbs={crumbs}
       actions={<Toolbar run={run} attempt={attempt} refresh={refresh} open={setAction} />}
     >
       <div className={styles.screen}>
@@ -150,10 +148,13 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
               <Problem error={error} />
             </div>
             <Strip run={run} facts={facts} />
-            <Tabs aria-label="Views of the run">
-              <Tab name="conversation" current={tab} label="Conversation" />
-              <Tab name="files" current={tab} label="Files changed" />
-            </Tabs>
+            <QueryTabs
+              label="Views of the run"
+              tabs={[
+                { name: 'Conversation', search: { ...search, tab: undefined }, isCurrent: tab === 'conversation' },
+                { name: 'Files changed', search: { ...search, tab: 'files' }, isCurrent: tab === 'files' },
+              ]}
+            />
           </div>
           {tab === 'files' ? (
             <Suspense fallback={<SkeletonRows />}>
@@ -202,20 +203,6 @@ function Loaded({ followed, run }: { followed: FollowedRun; run: RunItem }) {
       </Suspense>
       <Text spoken role="status" id="run-state" />
     </Page>
-  );
-}
-
-/** Shows the tab of a view of the run. The name of the view is in the address. */
-function Tab({ name, current, label }: { name: string; current: string; label: string }) {
-  return (
-    <Link
-      to="."
-      search={(search) => ({ ...search, tab: name === 'conversation' ? undefined : name })}
-      activeOptions={{ exact: true }}
-      aria-current={name === current ? 'page' : undefined}
-    >
-      {label}
-    </Link>
   );
 }
 

@@ -4,9 +4,10 @@ import { EventsGoneError } from '@runyard/client';
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import type { TimelineEvent } from '@runyard/contract/runs/timeline';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useCallback, useEffect, useMemo, useRef, useState } from 'react';
 import { isPassing } from '../../api/problem.ts';
+import { useRead } from '../../api/read.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { slowMs } from '../../api/slow-reads.ts';
 import { followRun, type StreamStatus } from '../../api/stream.ts';
@@ -51,9 +52,7 @@ export function useRun(runId: string): FollowedRun {
   const client = useClient();
   const queries = useQueryClient();
   const key = useMemo(() => ['run', session.team.uid, runId], [session.team.uid, runId]);
-  const run = useQuery({
-    queryKey: key,
-    queryFn: async () => await client.getRun({ params: { runId } }),
+  const run = useRead(key, (client) => client.getRun({ params: { runId } }), {
     refetchInterval: ({ state: { data } }) =>
       data === undefined ||
       data.state === 'INPROGRESS' ||

@@ -1,7 +1,7 @@
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
+import { useRead } from '../../api/read.ts';
 import { useClient } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { Count, Fold, Hint, P } from '../../parts/blocks.tsx';
@@ -25,12 +25,14 @@ export function Workspace({ run, isViewed = false }: { run: RunItem; isViewed?: 
   const client = useClient();
   const params = { runId: run.run_id };
   const end = endOf(run);
-  const { data, error } = useQuery({
-    queryKey: ['handoff', run.run_id, end],
-    queryFn: async () => (await client.listHandoffAttachments({ params })).attachments,
-    enabled: run.started_at !== null,
-    refetchInterval: ({ state }) => filesReadMs(run, { isViewed, isCurrent: (state.data ?? []).length > 0 }),
-  });
+  const { data, error } = useRead(
+    ['handoff', run.run_id, end],
+    async (client) => (await client.listHandoffAttachments({ params })).attachments,
+    {
+      enabled: run.started_at !== null,
+      refetchInterval: ({ state }) => filesReadMs(run, { isViewed, isCurrent: (state.data ?? []).length > 0 }),
+    },
+  );
   const { error: failure, attempt } = useAttempts();
   const isLate = useNow() - Date.parse(end) > lateMs;
   if (data === undefined && !error) return null;

@@ -1,10 +1,10 @@
 import type { ModelProviderName, TestModelProviderResponse } from '@runyard/contract/team/model-providers';
 import type { ListModelsResponse } from '@runyard/contract/team/models';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
 import { useModels } from '../../api/lists.ts';
+import { useTeamRead } from '../../api/read.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { P, Quote, Row, Stack, Text, TextLink } from '../../parts/blocks.tsx';
 import { Button, ButtonLink } from '../../parts/controls.tsx';
@@ -35,16 +35,11 @@ const agentPrompt =
 /** Guides a new installation to a model, to the first run of an agent, and then to a team and events. */
 export function Onboarding() {
   const client = useClient();
-  const { team } = useSession();
   const navigate = useNavigate();
   const [error, setError] = useState<unknown>();
   // One idempotency key for all clicks, so that a double click starts only one run.
   const key = useRef(crypto.randomUUID());
-  const workers = useQuery({
-    queryKey: ['workers', team.uid],
-    queryFn: async () => await client.listConnectedWorkers({}),
-    refetchInterval: 3_000,
-  });
+  const workers = useTeamRead(['workers'], (client) => client.listConnectedWorkers({}), { refetchInterval: 3_000 });
   const models = useModels();
   const model = models.data && modelToUse(models.data);
   const ofTeam = workers.data?.workers.length ?? 0;

@@ -1,7 +1,6 @@
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
-import { useClient, useSession } from '../../api/session.ts';
+import { useTeamRead } from '../../api/read.ts';
 import { Fact, Facts, P, Row, Text } from '../../parts/blocks.tsx';
 import { Button, ButtonLink } from '../../parts/controls.tsx';
 import { dollarText } from '../../parts/format.ts';
@@ -17,11 +16,7 @@ const mostPrompt = 4000;
 
 /** Shows a run beside the list: the reason for its state, its prompt, and its cost. The focus stays in the list. */
 export function Peek({ run, close }: { run: RunItem; close: () => void }) {
-  const client = useClient();
-  const { team } = useSession();
-  const whole = useQuery({
-    queryKey: ['run', team.uid, run.run_id],
-    queryFn: async () => await client.getRun({ params: { runId: run.run_id } }),
+  const whole = useTeamRead(['run', run.run_id], (client) => client.getRun({ params: { runId: run.run_id } }), {
     staleTime: 5_000,
   });
   useKeys([{ key: 'Escape', does: 'Close the preview', run: close }]);

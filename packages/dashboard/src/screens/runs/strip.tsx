@@ -1,7 +1,8 @@
 import type { RunCounts, RunStateCounts } from '@runyard/contract/runs/run-counts';
 import { isTerminal, type RunState } from '@runyard/contract/runs/run-states';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useClient, useSession } from '../../api/session.ts';
+import { useQueryClient } from '@tanstack/react-query';
+import { useRead } from '../../api/read.ts';
+import { useSession } from '../../api/session.ts';
 import { useTeamEvents } from '../../api/stream.ts';
 import type { Search } from '../../frame/search.ts';
 import { Hint, Text } from '../../parts/blocks.tsx';
@@ -28,7 +29,6 @@ const sum = (counts: RunStateCounts, of: (state: RunState) => boolean): number =
  * select.
  */
 export function Strip({ search }: { search: Search }) {
-  const client = useClient();
   const { team } = useSession();
   const {
     state: _state,
@@ -39,15 +39,14 @@ export function Strip({ search }: { search: Search }) {
   } = filtersOf(search);
   const queries = useQueryClient();
   const key = ['counts', team.uid, 'strip', filters];
-  const { data } = useQuery({
-    queryKey: key,
-    queryFn: async () =>
-      await client.countRuns({
+  const { data } = useRead(
+    key,
+    (client) =>
+      client.countRuns({
         query: { ...filters, created_after: new Date(beginning(Date.now())).toISOString(), step: '15m' },
       }),
-    refetchInterval: 60_000,
-    placeholderData: (before) => before,
-  });
+    { refetchInterval: 60_000, placeholderData: (before) => before },
+  );
   const countSoon = useSoon(() => void queries.invalidateQueries({ queryKey: key }), gatherMs);
   useTeamEvents(countSoon, countSoon);
   if (data === undefined) return <section className={`${styles.strip} ${styles.stripEmpty}`} aria-label="Activity" />;

@@ -1,7 +1,8 @@
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useRunCount } from '../../api/lists.ts';
+import { useRead } from '../../api/read.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { parseSearch, type Search } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
@@ -40,11 +41,7 @@ function Saved({ current }: { current: string }) {
   const { team } = useSession();
   const queries = useQueryClient();
   const key = ['views', team.uid];
-  const { data } = useQuery({
-    queryKey: key,
-    queryFn: async () => (await client.listSavedViews({})).saved_views,
-    staleTime: 60_000,
-  });
+  const { data } = useRead(key, async (client) => (await client.listSavedViews({})).saved_views, { staleTime: 60_000 });
   const { error, attempt } = useAttempts();
   const change = (work: () => Promise<unknown>) =>
     attempt(async () => {

@@ -1,7 +1,7 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { keepPreviousData } from '@tanstack/react-query';
 import { Fragment, useEffect, useState } from 'react';
 import { failureOf, statusOf } from '../../api/problem.ts';
-import { useClient, useSession } from '../../api/session.ts';
+import { useTeamRead } from '../../api/read.ts';
 import { P, Row, Stack, Text } from '../../parts/blocks.tsx';
 import { exactText } from '../../parts/format.ts';
 import { Ago } from '../../parts/time.tsx';
@@ -33,16 +33,12 @@ export interface Preview {
 
 /** Asks the service for the next times of an expression while a person writes it. */
 export function usePreview(cron: string, timezone: string): Preview {
-  const client = useClient();
-  const { team } = useSession();
   const asked = { cron: useSettled(cron), timezone: useSettled(timezone) };
-  const { data, error } = useQuery({
-    queryKey: ['next-times', team.uid, asked.cron, asked.timezone],
-    queryFn: async () =>
-      await client.previewSchedule({ body: { cron_schedule: asked.cron, timezone: asked.timezone || undefined } }),
-    placeholderData: keepPreviousData,
-    refetchInterval: 60_000,
-  });
+  const { data, error } = useTeamRead(
+    ['next-times', asked.cron, asked.timezone],
+    (client) => client.previewSchedule({ body: { cron_schedule: asked.cron, timezone: asked.timezone || undefined } }),
+    { placeholderData: keepPreviousData, refetchInterval: 60_000 },
+  );
   const faults = statusOf(error) === 400 ? failureOf(error).members : undefined;
   return {
     times: error ? [] : (data?.upcoming_runs ?? []),

@@ -1,23 +1,24 @@
 import type { ScheduledAgentItem, ScheduleFire } from '@runyard/contract/schedules/schedules';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { getRouteApi, Link, useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { getRouteApi, useNavigate } from '@tanstack/react-router';
+import { useRead } from '../../api/read.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
+import { Crumb } from '../../frame/crumb.tsx';
 import { DetailPage } from '../../frame/detail-page.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { Content, Fact, Facts, Note, P, Quote, Row, Stack, Text, TextLink } from '../../parts/blocks.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { Icon } from '../../parts/icon.tsx';
 import { useKeys } from '../../parts/keys.ts';
-import { look } from '../../parts/look.ts';
 import { Markdown } from '../../parts/markdown/markdown.tsx';
 import { MoreMenu } from '../../parts/more-menu.tsx';
 import { useOptimistic } from '../../parts/optimistic.ts';
 import { Problem } from '../../parts/problem.tsx';
+import { AskButton } from '../../parts/question.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
-import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { CronWords } from './cron-words.tsx';
 import { FireLegend, FireStrip } from './fire-strip.tsx';
@@ -26,26 +27,16 @@ import { ScheduleForm } from './schedule-form.tsx';
 import { switchOf } from './switch.ts';
 import { WhyPaused } from './why-paused.tsx';
 
-const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
-
 const route = getRouteApi('/shell/schedules/$scheduleId');
 
-const Crumb = () => (
-  <Link to="/schedules" className={look({ notNarrow: true })}>
-    Schedules
-  </Link>
-);
+const crumbs = <Crumb to="/schedules">Schedules</Crumb>;
 
 /** Shows one schedule: the next times at which it is due, the outcomes of the last times, and its prompt. */
 export function ScheduleScreen() {
   const { scheduleId } = route.useParams();
-  const client = useClient();
-  const schedule = useQuery({
-    queryKey: ['schedule', scheduleId],
-    queryFn: async () => await client.getSchedule({ params: { scheduleId } }),
-  });
+  const schedule = useRead(['schedule', scheduleId], (client) => client.getSchedule({ params: { scheduleId } }));
   return (
-    <DetailPage what="schedule" crumbs={<Crumb />} query={schedule}>
+    <DetailPage what="schedule" crumbs={crumbs} query={schedule}>
       {(data) => <SchedulePage key={scheduleId} schedule={data} />}
     </DetailPage>
   );
@@ -56,21 +47,22 @@ function SchedulePage({ schedule }: { schedule: ScheduledAgentItem }) {
   const params = { scheduleId };
   const isEditing = oneOf(route.useSearch({ select: (search) => search.edit })) !== undefined;
   const client = useClient();
+  const { team } = useSession();
+  const queries = useQueryClient();
   const may = useMay('member');
   const navigate = useNavigate();
-  const [isDeleting, setDeleting] = useState(false);
   const { error, toggle, runNow } = useActs(schedule);
-  const fires = useQuery({
-    queryKey: ['schedule', scheduleId, 'fires'],
-    queryFn: async () => (await client.listScheduleFires({ params, query: { limit: 30 } })).fires,
-  });
+  const fires = useRead(
+    ['schedule', scheduleId, 'fires'],
+    async (client) => (await client.listScheduleFires({ params, query: { limit: 30 } })).fires,
+  );
   const edit = (isOpen: boolean) =>
     void navigate({ to: '/schedules/$scheduleId', params, search: isOpen ? { edit: 'true' } : {} });
   useKeys([{ key: 'e', does: 'Edit the schedule', run: () => may && edit(true) }]);
   return (
     <Page
       title={schedule.name}
-      crumbs={<Crumb />}
+      crumbs={crumbs}
       actions={
         <>
           <RoleButton needs="member" run={() => void runNow()}>
@@ -84,9 +76,22 @@ function SchedulePage({ schedule }: { schedule: ScheduledAgentItem }) {
           <RoleButton needs="member" run={() => edit(!isEditing)}>
             Edit <kbd>E</kbd>
           </RoleButton>
-          <RoleButton needs="member" kind="danger" run={() => setDeleting(true)}>
+          <AskButton
+            needs="member"
+            kind="danger"
+            question={{
+              title: `Delete ${schedule.name}?`,
+              text: 'It fires no more. Runs that it has started stay.',
+              action: 'Delete the schedule',
+              run: async () => {
+                await client.deleteSchedule({ params });
+                await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
+                await navigate({ to: '/schedules' });
+              },
+            }}
+          >
             Delete…
-          </RoleButton>
+          </AskButton>
           <MoreMenu path={`/agent/schedules/${scheduleId}`} />
         </>
       }
@@ -120,7 +125,6 @@ function SchedulePage({ schedule }: { schedule: ScheduledAgentItem }) {
           <Fires fires={fires.data ?? []} />
         </Stack>
       </Content>
-      <Suspense>{isDeleting && <DeleteDialog schedule={schedule} close={() => setDeleting(false)} />}</Suspense>
     </Page>
   );
 }
@@ -184,49 +188,37 @@ function ScheduleFacts({ schedule, fires }: { schedule: ScheduledAgentItem; fire
   );
 }
 
-function DeleteDialog({ schedule: { id, name }, close }: { schedule: ScheduledAgentItem; close: () => void }) {
-  const client = useClient();
-  const { team } = useSession();
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  return (
-    <ConfirmDialog
-      title={`Delete ${name}?`}
-      action="Delete the schedule"
-      run={async () => {
-        await client.deleteSchedule({ params: { scheduleId: id } });
-        await queries.invalidateQueries({ queryKey: ['schedules', team.uid] });
-        await navigate({ to: '/schedules' });
-      }}
-      close={close}
-    >
-      It fires no more. Runs that it has started stay.
-    </ConfirmDialog>
-  );
-}
-
 function Fires({ fires }: { fires: readonly ScheduleFire[] }) {
   if (fires.length === 0) return <P tone="dim">It has not fired yet.</P>;
   return (
-    <Table columns={[{ name: 'Time', width: 180 }, { name: 'Outcome', width: 108 }, { name: 'Run or reason' }]}>
-      {fires.map((fire) => (
-        <tr key={fire.id}>
-          <td>
-            <Ago time={fire.due_at ?? fire.fired_at} />
-            {fire.due_at === undefined && <Text tone="dim"> by hand</Text>}
-          </td>
-          <Cell tone={fire.outcome === 'failed' ? 'bad' : undefined}>{fire.outcome}</Cell>
-          <td>
-            {fire.run_id ? (
-              <TextLink mono to="/runs/$runId" params={{ runId: fire.run_id }}>
-                {fire.run_id.slice(0, 8)}
-              </TextLink>
-            ) : (
-              visibleText(fire.reason ?? '')
-            )}
-          </td>
-        </tr>
-      ))}
-    </Table>
+    <DataTable
+      items={fires}
+      keyOf={({ id }) => id}
+      columns={(column) => [
+        column('Time', { width: 180 }, FireTime),
+        column(
+          'Outcome',
+          { width: 108, look: ({ outcome }) => ({ tone: outcome === 'failed' ? 'bad' : undefined }) },
+          ({ outcome }) => outcome,
+        ),
+        column('Run or reason', {}, RunOrReason),
+      ]}
+    />
   );
 }
+
+const FireTime = ({ due_at: due, fired_at: fired }: ScheduleFire) => (
+  <>
+    <Ago time={due ?? fired} />
+    {due === undefined && <Text tone="dim"> by hand</Text>}
+  </>
+);
+
+const RunOrReason = ({ run_id: runId, reason = '' }: ScheduleFire) =>
+  runId ? (
+    <TextLink mono to="/runs/$runId" params={{ runId }}>
+      {runId.slice(0, 8)}
+    </TextLink>
+  ) : (
+    visibleText(reason)
+  );

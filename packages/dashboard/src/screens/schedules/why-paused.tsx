@@ -1,6 +1,6 @@
 import type { ScheduledAgentItem, ScheduleFire } from '@runyard/contract/schedules/schedules';
-import { useQuery } from '@tanstack/react-query';
-import { useClient, useMay } from '../../api/session.ts';
+import { useRead } from '../../api/read.ts';
+import { useMay } from '../../api/session.ts';
 import { TextLink } from '../../parts/blocks.tsx';
 import { exactText } from '../../parts/format.ts';
 import { nameOf } from '../../parts/person.tsx';
@@ -14,14 +14,13 @@ const isPausedByService = ({ last_spawn_error: error }: ScheduledAgentItem): boo
  * `fires` begins with the newest fire.
  */
 export function WhyPaused({ schedule, fires }: { schedule: ScheduledAgentItem; fires: readonly ScheduleFire[] }) {
-  const client = useClient();
   const isAdmin = useMay('admin');
   const byService = isPausedByService(schedule);
-  const log = useQuery({
-    queryKey: ['schedule', schedule.id, 'changes'],
-    queryFn: async () => (await client.listAuditEntries({ query: { subject_uid: schedule.id } })).entries,
-    enabled: isAdmin && !byService,
-  });
+  const log = useRead(
+    ['schedule', schedule.id, 'changes'],
+    async (client) => (await client.listAuditEntries({ query: { subject_uid: schedule.id } })).entries,
+    { enabled: isAdmin && !byService },
+  );
   // The newest change of `enabled`. If it resumed the schedule, the service has paused the schedule since then.
   const last = log.data?.find(({ after }) => after !== undefined && 'enabled' in after);
   const pause = last?.after?.enabled === false ? last : undefined;

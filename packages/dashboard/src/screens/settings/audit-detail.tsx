@@ -1,6 +1,6 @@
 import type { AuditEntry } from '@runyard/contract/team/audit';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { Facts, Stack, Text, Two } from '../../parts/blocks.tsx';
+import { Fact, Facts, Stack, Text, Two } from '../../parts/blocks.tsx';
 import { exactText } from '../../parts/format.ts';
 import { JsonView } from '../../parts/json-view.tsx';
 import { nameOf } from '../../parts/person.tsx';
@@ -15,17 +15,14 @@ export function AuditDetail({ entry, go }: { entry: AuditEntry; go: Go }) {
   return (
     <Stack>
       <Facts>
-        <dt>When</dt>
-        <dd>{exactText(Date.parse(entry.occurred_at))}</dd>
-        <dt>Who</dt>
-        <dd>
+        <Fact name="When">{exactText(Date.parse(entry.occurred_at))}</Fact>
+        <Fact name="Who">
           {nameOf(actor)}{' '}
           <Text as="code" tone="dim">
             {actor.uid}
           </Text>
-        </dd>
-        <dt>Thing</dt>
-        <dd>
+        </Fact>
+        <Fact name="Thing">
           {`${subject.type} `}
           <Text as="code" tone="dim">
             {subject.uid}
@@ -33,29 +30,10 @@ export function AuditDetail({ entry, go }: { entry: AuditEntry; go: Go }) {
           <button type="button" className={styles.link} onClick={() => go({ subject_uid: subject.uid })}>
             All changes of it
           </button>
-        </dd>
-        {origin.user_agent !== undefined && (
-          <>
-            <dt>Program</dt>
-            <dd>{visibleText(origin.user_agent)}</dd>
-          </>
-        )}
-        {origin.key_uid !== undefined && (
-          <>
-            <dt>Key</dt>
-            <dd>
-              <code>{origin.key_uid}</code>
-            </dd>
-          </>
-        )}
-        {origin.request_id !== undefined && (
-          <>
-            <dt>Request</dt>
-            <dd>
-              <code>{origin.request_id}</code>
-            </dd>
-          </>
-        )}
+        </Fact>
+        <Fact name="Program">{origin.user_agent && visibleText(origin.user_agent)}</Fact>
+        <Fact name="Key">{origin.key_uid && <code>{origin.key_uid}</code>}</Fact>
+        <Fact name="Request">{origin.request_id && <code>{origin.request_id}</code>}</Fact>
       </Facts>
       <Two>
         {before !== undefined && (

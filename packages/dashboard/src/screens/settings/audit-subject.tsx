@@ -1,5 +1,6 @@
 import type { AuditEntry } from '@runyard/contract/team/audit';
 import { visibleText } from '@runyard/contract/wire/visible';
+import type { LinkProps } from '@tanstack/react-router';
 import { TextLink } from '../../parts/blocks.tsx';
 import type { settingsTabs } from './tabs.ts';
 
@@ -17,57 +18,36 @@ const tabs: Readonly<Record<string, (typeof settingsTabs)[number]['name']>> = {
   secret: 'secrets',
 };
 
-/** Shows the name of the thing that an entry of the audit log is about, as a link to the thing if it has a page and was not deleted. */
-export function AuditSubject({ entry: { action, subject } }: { entry: AuditEntry }) {
-  const { type, uid } = subject;
-  const name = visibleText(subject.name ?? uid);
-  if (action.endsWith('.delete')) return name;
+/** Returns where the page of the thing is; undefined if it has none. */
+function pageOf({ type, uid }: AuditEntry['subject']): LinkProps | undefined {
   const tab = tabs[type];
-  if (tab !== undefined)
-    return (
-      <TextLink to="/settings/$tab" params={{ tab }}>
-        {name}
-      </TextLink>
-    );
+  if (tab !== undefined) return { to: '/settings/$tab', params: { tab } };
   switch (type) {
     case 'run':
-      return (
-        <TextLink to="/runs/$runId" params={{ runId: uid }}>
-          {name}
-        </TextLink>
-      );
+      return { to: '/runs/$runId', params: { runId: uid } };
     case 'environment':
-      return (
-        <TextLink to="/environments/$uid" params={{ uid }}>
-          {name}
-        </TextLink>
-      );
+      return { to: '/environments/$uid', params: { uid } };
     case 'schedule':
-      return (
-        <TextLink to="/schedules/$scheduleId" params={{ scheduleId: uid }}>
-          {name}
-        </TextLink>
-      );
+      return { to: '/schedules/$scheduleId', params: { scheduleId: uid } };
     case 'factory':
     case 'factory_source':
-      return (
-        <TextLink to="/factories/$factoryUid" params={{ factoryUid: uid }}>
-          {name}
-        </TextLink>
-      );
+      return { to: '/factories/$factoryUid', params: { factoryUid: uid } };
     // An entry does not name the factory of these things, so the link leads to the lists of all factories.
     case 'webhook':
     case 'automation':
-      return (
-        <TextLink to="/factories" search={{ tab: `${type}s` }}>
-          {name}
-        </TextLink>
-      );
+      return { to: '/factories', search: { tab: `${type}s` } };
     case 'agent_identity':
-      return <TextLink to="/agents">{name}</TextLink>;
+      return { to: '/agents' };
     case 'worker_pool':
-      return <TextLink to="/workers">{name}</TextLink>;
+      return { to: '/workers' };
     default:
-      return name;
+      return undefined;
   }
+}
+
+/** Shows the name of the thing that an entry of the audit log is about, as a link to the thing if it has a page and was not deleted. */
+export function AuditSubject({ entry: { action, subject } }: { entry: AuditEntry }) {
+  const name = visibleText(subject.name ?? subject.uid);
+  const page = action.endsWith('.delete') ? undefined : pageOf(subject);
+  return page === undefined ? name : <TextLink {...page}>{name}</TextLink>;
 }

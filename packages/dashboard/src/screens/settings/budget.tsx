@@ -3,7 +3,7 @@ import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 import { useBudget } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
-import { Facts, P, Stack, Text, TextLink } from '../../parts/blocks.tsx';
+import { Fact, Facts, P, Stack, Text, TextLink } from '../../parts/blocks.tsx';
 import { Button } from '../../parts/controls.tsx';
 import { TextField, textOf } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
@@ -59,29 +59,13 @@ function BudgetFacts({ budget }: { budget: TeamBudget }) {
       </p>
       {limit !== undefined && <Meter value={spent} of={limit} label="of the monthly limit" />}
       <Facts far>
-        {limit !== undefined && (
-          <>
-            <dt>Left this month</dt>
-            <dd>{dollarText(Math.max(0, limit - spent))}</dd>
-          </>
-        )}
-        {credits !== undefined && (
-          <>
-            <dt>Credits left</dt>
-            <Text
-              as="dd"
-              tone={credits <= 0 ? 'bad' : undefined}
-            >{`${numberText(credits)}; a credit is a US cent`}</Text>
-          </>
-        )}
-        {budget.updated_at !== undefined && (
-          <>
-            <dt>Changed</dt>
-            <dd>
-              <Ago time={budget.updated_at} />
-            </dd>
-          </>
-        )}
+        <Fact name="Left this month">{limit !== undefined && dollarText(Math.max(0, limit - spent))}</Fact>
+        <Fact name="Credits left">
+          {credits !== undefined && (
+            <Text tone={credits <= 0 ? 'bad' : undefined}>{`${numberText(credits)}; a credit is a US cent`}</Text>
+          )}
+        </Fact>
+        <Fact name="Changed">{budget.updated_at && <Ago time={budget.updated_at} />}</Fact>
       </Facts>
     </Stack>
   );

@@ -5,8 +5,9 @@ import type {
   CreateCodeHostCredentialRequest,
 } from '@runyard/contract/team/code-hosts';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useTeamRead } from '../../api/read.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Two } from '../../parts/blocks.tsx';
 import { Field, memberOf, SelectField, TextField } from '../../parts/form.tsx';
@@ -20,14 +21,16 @@ const kinds = {
   github_app: 'a GitHub App',
 } as const satisfies Record<CodeHostCredentialKind, string>;
 
+/** Reads the stored credentials of code hosts that the person may see. */
+export function useCodeHosts() {
+  return useTeamRead(['code-hosts'], async (client) => (await client.listCodeHostCredentials()).credentials);
+}
+
 /** The credentials that the gateway adds to git requests of runs. */
 export function CodeHosts() {
   const client = useClient();
   const { team, person } = useSession();
-  const credentials = useQuery({
-    queryKey: ['code-hosts', team.uid],
-    queryFn: async () => (await client.listCodeHostCredentials()).credentials,
-  });
+  const credentials = useCodeHosts();
   const userOf = ({ scope, user }: CodeHostCredential): string => {
     if (scope === 'team') return 'the whole team';
     return user === undefined || user.uid === person.uid ? 'you' : nameOf(user);
@@ -45,17 +48,16 @@ export function CodeHosts() {
       }}
       keyOf={({ id }) => id}
       nameOf={({ host }) => `the credential of ${host}`}
-      columns={[
-        { name: 'Host', look: { medium: true }, cell: ({ host }) => visibleText(host) },
-        {
-          name: 'Repositories of',
-          width: 140,
-          look: ({ owner }) => ({ tone: owner === undefined ? 'dim' : 'muted' }),
-          cell: ({ owner }) => visibleText(owner ?? 'every owner'),
-        },
-        { name: 'Kind', width: 200, cell: kindText },
-        { name: 'For runs of', width: 160, cell: userOf },
-        { name: 'Stored', width: 108, cell: ({ created_at }) => dateText(Date.parse(created_at)) },
+      columns={(column) => [
+        column('Host', { medium: true }, ({ host }) => visibleText(host)),
+        column(
+          'Repositories of',
+          { width: 140, look: ({ owner }) => ({ tone: owner === undefined ? 'dim' : 'muted' }) },
+          ({ owner }) => visibleText(owner ?? 'every owner'),
+        ),
+        column('Kind', { width: 200, tone: 'muted' }, kindText),
+        column('For runs of', { width: 160, tone: 'muted' }, userOf),
+        column('Stored', { width: 108, tone: 'muted' }, ({ created_at }) => dateText(Date.parse(created_at))),
       ]}
       actionsWidth={92}
       newLabel="Store credential"

@@ -3,30 +3,12 @@ import { visibleText } from '@runyard/contract/wire/visible';
 import { type UseQueryResult, useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Row } from '../../parts/blocks.tsx';
-import { ConfirmDialog } from '../../parts/dialog.tsx';
+import { type DataColumns, DataTable } from '../../parts/data-table.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
-import type { Look } from '../../parts/look.ts';
+import { type Question, useQuestion } from '../../parts/question.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
-import { Cell, type Column, Table } from '../../parts/table.tsx';
 import { Section } from './section.tsx';
-
-/** A column with the contents of its cells. */
-interface CrudColumn<T> extends Pick<Column, 'width'> {
-  readonly name: string;
-  readonly cell: (item: T) => ReactNode;
-  /** How the cells look. Default: muted. */
-  readonly look?: Look | ((item: T) => Look);
-}
-
-/** The question before an item is deleted. */
-interface Removal {
-  readonly title: string;
-  readonly text: ReactNode;
-  /** The label of the button that deletes. */
-  readonly action: string;
-  readonly run: () => Promise<unknown>;
-}
 
 /** A tab of the settings that lists things which a person creates, changes and deletes. */
 interface CrudTabProps<T> {
@@ -41,7 +23,8 @@ interface CrudTabProps<T> {
   readonly keyOf: (item: T) => string;
   /** The words for an item in the labels of its buttons. */
   readonly nameOf: (item: T) => string;
-  readonly columns: readonly CrudColumn<T>[];
+  /** The columns before that of the buttons. */
+  readonly columns: DataColumns<T>;
   /** The width of the column with the buttons, in pixels. */
   readonly actionsWidth: number;
   /** The label of the button that creates an item. */
@@ -56,7 +39,8 @@ interface CrudTabProps<T> {
   readonly editor: (item: T | undefined, close: () => void) => ReactNode;
   /** The word of the button that deletes an item. Default: Delete. */
   readonly removeWord?: (item: T) => string;
-  readonly removal: (item: T) => Removal;
+  /** The question before an item is deleted. */
+  readonly removal: (item: T) => Question;
   /** More contents of the cell with the buttons. */
   readonly more?: (item: T) => ReactNode;
   /** Shown below a list that is not empty. `leave` asks whether an item may be deleted. */
@@ -67,8 +51,15 @@ interface CrudTabProps<T> {
 export function CrudTab<T>(tab: CrudTabProps<T>) {
   const queries = useQueryClient();
   const [edited, setEdited] = useState<{ readonly item: T | undefined } | undefined>();
-  const [leaving, setLeaving] = useState<T | undefined>();
-  const removal = leaving === undefined ? undefined : tab.removal(leaving);
+  const { ask, dialog } = useQuestion();
+  const leave = (item: T) => {
+    const question = tab.removal(item);
+    const run = async () => {
+      await question.run();
+      await queries.invalidateQueries({ queryKey: tab.queryKey });
+    };
+    ask({ ...question, run });
+  };
   const button = (
     <RoleButton needs={tab.newNeeds ?? 'viewer'} kind="primary" icon="plus" run={() => setEdited({ item: undefined })}>
       {tab.newLabel}
@@ -85,50 +76,24 @@ export function CrudTab<T>(tab: CrudTabProps<T>) {
             </Empty>
           ) : (
             <>
-              <Table
+              <DataTable
                 aria-label={tab.title}
-                columns={[
-                  ...tab.columns.map(({ name, width }) => ({ name, ...(width === undefined ? {} : { width }) })),
-                  { name: 'Actions', width: tab.actionsWidth, spoken: true },
+                items={list}
+                keyOf={tab.keyOf}
+                columns={(column) => [
+                  ...tab.columns(column),
+                  column('Actions', { width: tab.actionsWidth, spoken: true }, (item) => (
+                    <ItemButtons tab={tab} item={item} change={() => setEdited({ item })} leave={() => leave(item)} />
+                  )),
                 ]}
-              >
-                {list.map((item) => (
-                  <tr key={tab.keyOf(item)}>
-                    {tab.columns.map(({ name, cell, look = { tone: 'muted' } }) => (
-                      <Cell key={name} {...(typeof look === 'function' ? look(item) : look)}>
-                        {cell(item)}
-                      </Cell>
-                    ))}
-                    <td>
-                      <ItemButtons
-                        tab={tab}
-                        item={item}
-                        change={() => setEdited({ item })}
-                        leave={() => setLeaving(() => item)}
-                      />
-                    </td>
-                  </tr>
-                ))}
-              </Table>
-              {tab.below?.((item) => setLeaving(() => item))}
+              />
+              {tab.below?.(leave)}
             </>
           )
         }
       </Loaded>
       {edited && tab.editor(edited.item, () => setEdited(undefined))}
-      {removal && (
-        <ConfirmDialog
-          title={removal.title}
-          action={removal.action}
-          run={async () => {
-            await removal.run();
-            await queries.invalidateQueries({ queryKey: tab.queryKey });
-          }}
-          close={() => setLeaving(undefined)}
-        >
-          {removal.text}
-        </ConfirmDialog>
-      )}
+      {dialog}
     </>
   );
 }

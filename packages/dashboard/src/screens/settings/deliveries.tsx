@@ -7,7 +7,8 @@ import { useClient } from '../../api/session.ts';
 import { slowRead } from '../../api/slow-reads.ts';
 import { oneOf } from '../../frame/search.ts';
 import { useAttempts } from '../../parts/attempt.ts';
-import { P, Row, Segments, Stack, Text } from '../../parts/blocks.tsx';
+import { P, Row, Stack, Text } from '../../parts/blocks.tsx';
+import { ChooseOne } from '../../parts/choose-one.tsx';
 import { Button } from '../../parts/controls.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText, durationText } from '../../parts/format.ts';
@@ -55,19 +56,11 @@ export function Deliveries({ subscriptionId, isEnabled }: { subscriptionId: stri
         <Text as="h2" grow>
           Deliveries
         </Text>
-        <Segments>
-          {[undefined, ...(Object.keys(statuses) as DeliveryStatus[])].map((each) => (
-            <Button
-              key={each ?? 'all'}
-              kind="ghost"
-              small
-              aria-pressed={each === status}
-              onClick={() => go({ status: each, delivery: undefined })}
-            >
-              {each === undefined ? 'All' : statuses[each]}
-            </Button>
-          ))}
-        </Segments>
+        <ChooseOne
+          options={[[undefined, 'All'], ...(Object.entries(statuses) as [DeliveryStatus, string][])]}
+          chosen={status}
+          choose={(each) => go({ status: each, delivery: undefined })}
+        />
       </Row>
       <Problem error={list.error} onRetry={() => void list.refetch()} />
       {list.isPending ? (

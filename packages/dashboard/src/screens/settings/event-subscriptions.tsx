@@ -1,17 +1,16 @@
 import type { EventSubscription } from '@runyard/contract/team/event-subscriptions';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
 import { getRouteApi, Link } from '@tanstack/react-router';
 import { useState } from 'react';
-import { useClient, useSession } from '../../api/session.ts';
+import { useTeamRead } from '../../api/read.ts';
 import { oneOf } from '../../frame/search.ts';
 import { P, Text } from '../../parts/blocks.tsx';
 import { Button } from '../../parts/controls.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { SecretOnceDialog } from '../../parts/dialog.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { look } from '../../parts/look.ts';
-import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { Section } from './section.tsx';
 import { type MadeSecret, SubscriptionDialog } from './subscription-dialog.tsx';
@@ -21,13 +20,11 @@ const route = getRouteApi('/shell/settings/$tab');
 
 /** The addresses to which events of runs are delivered. `?subscription=ID` opens one subscription with its deliveries. */
 export function EventSubscriptions() {
-  const client = useClient();
-  const { team } = useSession();
   const chosen = oneOf(route.useSearch({ select: (search) => search.subscription }));
-  const subscriptions = useQuery({
-    queryKey: ['event-subscriptions', team.uid],
-    queryFn: async () => (await client.listEventSubscriptions()).subscriptions,
-  });
+  const subscriptions = useTeamRead(
+    ['event-subscriptions'],
+    async (client) => (await client.listEventSubscriptions()).subscriptions,
+  );
   const [isCreating, setCreating] = useState(false);
   const [made, setMade] = useState<MadeSecret | undefined>();
   const button = (
@@ -52,7 +49,16 @@ export function EventSubscriptions() {
                   signed as Standard Webhooks says.
                 </Empty>
               ) : (
-                <SubscriptionTable list={list} />
+                <DataTable
+                  aria-label="Event subscriptions"
+                  items={list}
+                  keyOf={({ id }) => id}
+                  columns={(column) => [
+                    column('Subscription', {}, SubscriptionLink),
+                    column('Events', { width: 280, tone: 'muted' }, ({ events }) => events.join(', ')),
+                    column('State', { width: 200 }, (each) => <SubscriptionState subscription={each} />),
+                  ]}
+                />
               )}
             </>
           ) : (
@@ -75,34 +81,19 @@ export function EventSubscriptions() {
   );
 }
 
-function SubscriptionTable({ list }: { list: readonly EventSubscription[] }) {
-  return (
-    <Table
-      aria-label="Event subscriptions"
-      columns={[{ name: 'Subscription' }, { name: 'Events', width: 280 }, { name: 'State', width: 200 }]}
+const SubscriptionLink = ({ id, name, url }: EventSubscription) => (
+  <>
+    <Link
+      to="/settings/$tab"
+      params={{ tab: 'events' }}
+      search={{ subscription: id }}
+      className={look({ medium: true })}
     >
-      {list.map((subscription) => (
-        <tr key={subscription.id}>
-          <td>
-            <Link
-              to="/settings/$tab"
-              params={{ tab: 'events' }}
-              search={{ subscription: subscription.id }}
-              className={look({ medium: true })}
-            >
-              {visibleText(subscription.name ?? subscription.url)}
-            </Link>
-            {subscription.name !== undefined && <Text tone="dim"> {visibleText(subscription.url)}</Text>}
-          </td>
-          <Cell tone="muted">{subscription.events.join(', ')}</Cell>
-          <td>
-            <SubscriptionState subscription={subscription} />
-          </td>
-        </tr>
-      ))}
-    </Table>
-  );
-}
+      {visibleText(name ?? url)}
+    </Link>
+    {name !== undefined && <Text tone="dim"> {visibleText(url)}</Text>}
+  </>
+);
 
 /** Shows whether a subscription is active, and whether its deliveries succeed. */
 export function SubscriptionState({ subscription }: { subscription: EventSubscription }) {

@@ -1,11 +1,13 @@
 import type { GithubApp } from '@runyard/contract/team/github';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
+import { useFactories } from '../../api/lists.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { P } from '../../parts/blocks.tsx';
 import { memberOf, SelectField, TextField } from '../../parts/form.tsx';
 import { FormDialog } from '../../parts/form-dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
+import { useCodeHosts } from './code-hosts.tsx';
 import { openGithub, postManifest } from './github-return.ts';
 
 /** Creates an App on GitHub from a manifest. */
@@ -58,10 +60,7 @@ export function StoreAppDialog({ close }: { close: () => void }) {
   const client = useClient();
   const queries = useQueryClient();
   const { team } = useSession();
-  const credentials = useQuery({
-    queryKey: ['code-hosts', team.uid],
-    queryFn: async () => (await client.listCodeHostCredentials()).credentials,
-  });
+  const credentials = useCodeHosts();
   return (
     <FormDialog
       title="Use an App that exists"
@@ -122,10 +121,7 @@ export function ClaimDialog({
 }) {
   const client = useClient();
   const { team } = useSession();
-  const factories = useQuery({
-    queryKey: ['factories', team.uid],
-    queryFn: async () => (await client.listFactories({ query: { limit: 100 } })).factories,
-  });
+  const factories = useFactories();
   return (
     <FormDialog
       title="Claim an installation"

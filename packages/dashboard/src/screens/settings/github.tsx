@@ -1,30 +1,24 @@
 import type { GithubApp, GithubInstallation } from '@runyard/contract/team/github';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useEffect, useState } from 'react';
+import { useFactories } from '../../api/lists.ts';
+import { useRead } from '../../api/read.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { Badge, Card, CardBody, CardHead, Note, P, Row, Stack, Text, TextLink } from '../../parts/blocks.tsx';
 import { Button, ButtonAnchor } from '../../parts/controls.tsx';
 import { CopyButton } from '../../parts/copy.tsx';
-import { ConfirmDialog } from '../../parts/dialog.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { dateText } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { type Question, useQuestion } from '../../parts/question.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
-import { Cell, Table } from '../../parts/table.tsx';
 import { ClaimDialog, CreateAppDialog, StoreAppDialog } from './github-dialogs.tsx';
 import { finish, openGithub, rememberTeam, takeBack } from './github-return.ts';
 import { Section } from './section.tsx';
-
-/** A question before something is deleted. */
-interface Leaving {
-  readonly title: string;
-  readonly action: string;
-  readonly text: string;
-  readonly run: () => Promise<unknown>;
-}
 
 /** The GitHub Apps of the team: issues and comments that mention one start runs, and the runs answer there. */
 export function Github() {
@@ -32,12 +26,20 @@ export function Github() {
   const queries = useQueryClient();
   const { team } = useSession();
   const queryKey = ['github', team.uid];
-  const apps = useQuery({ queryKey, queryFn: async () => (await client.listGithubApps()).apps });
+  const apps = useRead(queryKey, async (client) => (await client.listGithubApps()).apps);
   const [back] = useState(() => takeBack(team.uid));
   const [outcome, setOutcome] = useState<string | undefined>();
   const [open, setOpen] = useState<'create' | 'store' | undefined>();
   const [claiming, setClaiming] = useState<GithubApp | undefined>();
-  const [leaving, setLeaving] = useState<Leaving | undefined>();
+  const { ask, dialog } = useQuestion();
+  const leave = (question: Question) =>
+    ask({
+      ...question,
+      run: async () => {
+        await question.run();
+        await queries.invalidateQueries({ queryKey });
+      },
+    });
   const { error, attempt } = useAttempts();
   useEffect(() => {
     const finishing = finish(client, back);
@@ -83,7 +85,7 @@ export function Github() {
                 app={app}
                 installationId={back.installationId}
                 claim={() => setClaiming(app)}
-                leave={setLeaving}
+                leave={leave}
               />
             ))
           )
@@ -94,19 +96,7 @@ export function Github() {
       {claiming && (
         <ClaimDialog app={claiming} installationId={back.installationId} close={() => setClaiming(undefined)} />
       )}
-      {leaving && (
-        <ConfirmDialog
-          title={leaving.title}
-          action={leaving.action}
-          run={async () => {
-            await leaving.run();
-            await queries.invalidateQueries({ queryKey });
-          }}
-          close={() => setLeaving(undefined)}
-        >
-          {leaving.text}
-        </ConfirmDialog>
-      )}
+      {dialog}
     </>
   );
 }
@@ -120,7 +110,7 @@ function AppCard({
   app: GithubApp;
   installationId: string | undefined;
   claim: () => void;
-  leave: (leaving: Leaving) => void;
+  leave: (question: Question) => void;
 }) {
   const client = useClient();
   const { team } = useSession();
@@ -220,13 +210,9 @@ function AppCard({
   );
 }
 
-function Installations({ app, leave }: { app: GithubApp; leave: (leaving: Leaving) => void }) {
+function Installations({ app, leave }: { app: GithubApp; leave: (question: Question) => void }) {
   const client = useClient();
-  const { team } = useSession();
-  const { data: factories = [] } = useQuery({
-    queryKey: ['factories', team.uid],
-    queryFn: async () => (await client.listFactories({ query: { limit: 100 } })).factories,
-  });
+  const { data: factories = [] } = useFactories();
   const nameOf = (uid: string) => factories.find((each) => each.uid === uid)?.name ?? 'its factory';
   const release = ({ uid, account: { login } }: GithubInstallation) =>
     leave({
@@ -236,39 +222,34 @@ function Installations({ app, leave }: { app: GithubApp; leave: (leaving: Leavin
       run: () => client.releaseGithubInstallation({ params: { installationUid: uid } }),
     });
   return (
-    <Table
+    <DataTable
       aria-label={`Installations of ${visibleText(app.handle)}`}
-      columns={[
-        { name: 'Account' },
-        { name: 'Factory', width: 190 },
-        { name: 'Claimed', width: 108 },
-        { name: 'Actions', width: 112, spoken: true },
+      items={app.installations}
+      keyOf={({ uid }) => uid}
+      columns={(column) => [
+        column('Account', { medium: true }, ({ account: { login }, is_suspended: isSuspended }) => (
+          <>
+            {visibleText(login)} {isSuspended && <Badge tone="wait">suspended</Badge>}
+          </>
+        )),
+        column('Factory', { width: 190, tone: 'muted' }, ({ factory_uid: factoryUid }) => (
+          <TextLink to="/factories/$factoryUid" params={{ factoryUid }}>
+            {visibleText(nameOf(factoryUid))}
+          </TextLink>
+        )),
+        column('Claimed', { width: 108, tone: 'muted' }, ({ created_at }) => dateText(Date.parse(created_at))),
+        column('Actions', { width: 112, spoken: true }, (each) => (
+          <RoleButton
+            small
+            needs="admin"
+            kind="danger"
+            label={`Release ${each.account.login}`}
+            run={() => release(each)}
+          >
+            Release…
+          </RoleButton>
+        )),
       ]}
-    >
-      {app.installations.map((each) => (
-        <tr key={each.uid}>
-          <Cell medium>
-            {visibleText(each.account.login)} {each.is_suspended && <Badge tone="wait">suspended</Badge>}
-          </Cell>
-          <Cell tone="muted">
-            <TextLink to="/factories/$factoryUid" params={{ factoryUid: each.factory_uid }}>
-              {visibleText(nameOf(each.factory_uid))}
-            </TextLink>
-          </Cell>
-          <Cell tone="muted">{dateText(Date.parse(each.created_at))}</Cell>
-          <td>
-            <RoleButton
-              small
-              needs="admin"
-              kind="danger"
-              label={`Release ${each.account.login}`}
-              run={() => release(each)}
-            >
-              Release…
-            </RoleButton>
-          </td>
-        </tr>
-      ))}
-    </Table>
+    />
   );
 }

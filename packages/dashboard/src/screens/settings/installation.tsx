@@ -1,24 +1,18 @@
 import type { Installation as State } from '@runyard/contract/team/installation';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
-import { useClient } from '../../api/session.ts';
+import { useRead } from '../../api/read.ts';
 import { Badge, Dot, Facts, Note, P, Row, Stack, Text } from '../../parts/blocks.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { sizeText } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
-import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 import { WorkerTable } from '../workers/worker-table.tsx';
 import { Section } from './section.tsx';
 
 /** Shows the service processes, the workers, the database and the backups of the whole installation. */
 export function Installation() {
-  const client = useClient();
-  const state = useQuery({
-    queryKey: ['installation'],
-    queryFn: async () => await client.getInstallation(),
-    refetchInterval: 5_000,
-  });
+  const state = useRead(['installation'], (client) => client.getInstallation(), { refetchInterval: 5_000 });
   return (
     <>
       <Section
@@ -63,71 +57,53 @@ function Services({ services }: Pick<State, 'services'>) {
   return (
     <Stack as="section" gap={2} aria-label="Services">
       <h3>Services</h3>
-      <Table
+      <DataTable
         aria-label="Services"
-        columns={[
-          { name: 'Machine' },
-          { name: 'Free disk', width: 160 },
-          { name: 'Version', width: 92 },
-          { name: 'Started', width: 108 },
-          { name: 'Seen', width: 108 },
+        items={services}
+        keyOf={({ started_at, host }) => `${started_at} ${host}`}
+        columns={(column) => [
+          column('Machine', { medium: true }, Machine),
+          column('Free disk', { width: 160 }, ({ disk }) =>
+            disk ? `${sizeText(disk.free_bytes)} of ${sizeText(disk.total_bytes)}` : <Text tone="dim">not known</Text>,
+          ),
+          column('Version', { width: 92 }, versionOf),
+          column('Started', { width: 108 }, ({ started_at }) => <Ago time={started_at} />),
+          column('Seen', { width: 108 }, ({ last_seen_at }) => <Ago time={last_seen_at} />),
         ]}
-      >
-        {services.map((service) => (
-          <tr key={`${service.started_at} ${service.host}`}>
-            <Cell medium>
-              <Row as="span">
-                <Dot tone={service.is_alive ? (service.problem ? 'wait' : 'good') : 'bad'} />
-                <Text cut>{visibleText(service.host ?? 'not known')}</Text>
-                {!service.is_alive && <Badge tone="bad">gone</Badge>}
-              </Row>
-              {service.problem && <P tone="dim">{visibleText(service.problem)}</P>}
-            </Cell>
-            <td>
-              {service.disk === undefined ? (
-                <Text tone="dim">not known</Text>
-              ) : (
-                `${sizeText(service.disk.free_bytes)} of ${sizeText(service.disk.total_bytes)}`
-              )}
-            </td>
-            <td>{visibleText(service.version ?? 'not known')}</td>
-            <td>
-              <Ago time={service.started_at} />
-            </td>
-            <td>
-              <Ago time={service.last_seen_at} />
-            </td>
-          </tr>
-        ))}
-      </Table>
+      />
     </Stack>
   );
 }
 
+const Machine = ({ is_alive: isAlive, problem, host }: State['services'][number]) => (
+  <>
+    <Row as="span">
+      <Dot tone={isAlive ? (problem ? 'wait' : 'good') : 'bad'} />
+      <Text cut>{visibleText(host ?? 'not known')}</Text>
+      {!isAlive && <Badge tone="bad">gone</Badge>}
+    </Row>
+    {problem && <P tone="dim">{visibleText(problem)}</P>}
+  </>
+);
+
+const versionOf = ({ version = 'not known' }: { readonly version?: string | undefined }): string =>
+  visibleText(version);
+
 function GoneWorkers({ workers }: { workers: State['gone_workers'] }) {
   return (
-    <Table
+    <DataTable
       aria-label="Workers that are gone"
-      columns={[
-        { name: 'Gone in the last 7 days' },
-        { name: 'How', width: 160 },
-        { name: 'Version', width: 92 },
-        { name: 'When', width: 108 },
+      items={workers}
+      keyOf={({ worker_host }) => worker_host}
+      columns={(column) => [
+        column('Gone in the last 7 days', { medium: true }, ({ worker_host: name }) => visibleText(name)),
+        column('How', { width: 160 }, ({ reason }) =>
+          reason === 'lost' ? <Badge tone="bad">lost</Badge> : <Text tone="muted">it was stopped</Text>,
+        ),
+        column('Version', { width: 92 }, versionOf),
+        column('When', { width: 108 }, ({ gone_at }) => <Ago time={gone_at} />),
       ]}
-    >
-      {workers.map((worker) => (
-        <tr key={worker.worker_host}>
-          <Cell medium>{visibleText(worker.worker_host)}</Cell>
-          <td>
-            {worker.reason === 'lost' ? <Badge tone="bad">lost</Badge> : <Text tone="muted">it was stopped</Text>}
-          </td>
-          <td>{visibleText(worker.version ?? 'not known')}</td>
-          <td>
-            <Ago time={worker.gone_at} />
-          </td>
-        </tr>
-      ))}
-    </Table>
+    />
   );
 }
 

@@ -1,13 +1,11 @@
-import type { TeamInvitation } from '@runyard/contract/team/teams';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useQueryClient } from '@tanstack/react-query';
+import { useRead } from '../../api/read.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { Text } from '../../parts/blocks.tsx';
-import { Button } from '../../parts/controls.tsx';
-import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf } from '../../parts/person.tsx';
+import { AskButton } from '../../parts/question.tsx';
 import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 
@@ -17,11 +15,10 @@ export function Invitations() {
   const queries = useQueryClient();
   const { team } = useSession();
   const key = ['invitations', team.uid];
-  const invitations = useQuery({
-    queryKey: key,
-    queryFn: async () => (await client.listTeamInvitations({ params: { teamUid: team.uid } })).invitations,
-  });
-  const [leaving, setLeaving] = useState<TeamInvitation | undefined>();
+  const invitations = useRead(
+    key,
+    async (client) => (await client.listTeamInvitations({ params: { teamUid: team.uid } })).invitations,
+  );
   return (
     <Loaded query={invitations} rows={1}>
       {(list) =>
@@ -44,27 +41,27 @@ export function Invitations() {
                     <Ago time={invitation.expires_at} />
                   </Cell>
                   <Cell style={{ width: 120 }}>
-                    <Button kind="danger" small onClick={() => setLeaving(invitation)}>
+                    <AskButton
+                      needs="admin"
+                      kind="danger"
+                      small
+                      question={{
+                        title: 'Withdraw the invitation?',
+                        text: `Its key stops working at once${invitation.note === undefined ? '' : `: ${visibleText(invitation.note)}`}.`,
+                        action: 'Withdraw',
+                        run: async () => {
+                          const params = { teamUid: team.uid, invitationId: invitation.id };
+                          await client.deleteTeamInvitation({ params });
+                          await queries.invalidateQueries({ queryKey: key });
+                        },
+                      }}
+                    >
                       Withdraw…
-                    </Button>
+                    </AskButton>
                   </Cell>
                 </tr>
               ))}
             </Table>
-            {leaving && (
-              <ConfirmDialog
-                title="Withdraw the invitation?"
-                action="Withdraw"
-                run={async () => {
-                  const params = { teamUid: team.uid, invitationId: leaving.id };
-                  await client.deleteTeamInvitation({ params });
-                  await queries.invalidateQueries({ queryKey: key });
-                }}
-                close={() => setLeaving(undefined)}
-              >
-                {`Its key stops working at once${leaving.note === undefined ? '' : `: ${visibleText(leaving.note)}`}.`}
-              </ConfirmDialog>
-            )}
           </>
         )
       }

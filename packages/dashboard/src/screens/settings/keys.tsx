@@ -1,9 +1,10 @@
 import type { ApiKey } from '@runyard/contract/team/keys';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import type { ReactNode } from 'react';
 import { useIdentities, useMembers } from '../../api/lists.ts';
+import { useTeamRead } from '../../api/read.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Note, Text } from '../../parts/blocks.tsx';
 import { relativeText } from '../../parts/format.ts';
@@ -33,7 +34,7 @@ export const KeysTab = () => (
 function Keys() {
   const client = useClient();
   const { team } = useSession();
-  const keys = useQuery({ queryKey: ['keys', team.uid], queryFn: async () => (await client.listKeys()).keys });
+  const keys = useTeamRead(['keys'], async (client) => (await client.listKeys()).keys);
   const seesAll = useMay('admin');
   const actorOf = useActors();
   const queries = useQueryClient();
@@ -53,37 +54,30 @@ function Keys() {
       empty={{ title: 'No key yet', text: 'Programs and agents use the API with a key.' }}
       keyOf={({ uid }) => uid}
       nameOf={({ name, last_four }) => `${name}, ${last_four}`}
-      columns={[
-        {
-          name: 'Name',
-          look: {},
-          cell: ({ name, is_current }) => (
-            <>
-              <Text medium>{visibleText(name)}</Text>
-              {is_current && <Text tone="dim"> this browser</Text>}
-            </>
-          ),
-        },
-        { name: 'Kind', width: 80, cell: ({ is_session, kind }) => (is_session ? 'session' : kind) },
-        {
-          name: 'Key',
-          width: 120,
-          look: { tone: 'dim', mono: true },
-          cell: ({ prefix, last_four }) => `${prefix.slice(0, 4)}…${last_four}`,
-        },
-        { name: 'Acts as', width: 140, look: {}, cell: actorOf },
-        {
-          name: 'Last used',
-          width: 108,
-          look: (key) => ({ tone: isStale(key) ? 'wait' : key.last_used_at ? 'muted' : 'dim' }),
-          cell: ({ last_used_at }) => timeOrNever(last_used_at),
-        },
-        {
-          name: 'Ends',
-          width: 108,
-          look: ({ expires_at }) => ({ tone: expires_at === undefined ? 'dim' : 'muted' }),
-          cell: ({ expires_at }) => timeOrNever(expires_at),
-        },
+      columns={(column) => [
+        column('Name', {}, ({ name, is_current }) => (
+          <>
+            <Text medium>{visibleText(name)}</Text>
+            {is_current && <Text tone="dim"> this browser</Text>}
+          </>
+        )),
+        column('Kind', { width: 80, tone: 'muted' }, ({ is_session, kind }) => (is_session ? 'session' : kind)),
+        column(
+          'Key',
+          { width: 120, tone: 'dim', mono: true },
+          ({ prefix, last_four }) => `${prefix.slice(0, 4)}…${last_four}`,
+        ),
+        column('Acts as', { width: 140 }, actorOf),
+        column(
+          'Last used',
+          { width: 108, look: (key) => ({ tone: isStale(key) ? 'wait' : key.last_used_at ? 'muted' : 'dim' }) },
+          ({ last_used_at }) => timeOrNever(last_used_at),
+        ),
+        column(
+          'Ends',
+          { width: 108, look: ({ expires_at }) => ({ tone: expires_at === undefined ? 'dim' : 'muted' }) },
+          ({ expires_at }) => timeOrNever(expires_at),
+        ),
       ]}
       actionsWidth={108}
       newLabel="New key"

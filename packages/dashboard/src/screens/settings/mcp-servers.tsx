@@ -1,7 +1,8 @@
 import type { CreateMcpServerRequest, McpServer, UpdateMcpServerRequest } from '@runyard/contract/team/mcp-servers';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useTeamRead } from '../../api/read.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { Hint } from '../../parts/blocks.tsx';
 import { CopyButton } from '../../parts/copy.tsx';
@@ -17,10 +18,7 @@ import { CrudTab } from './crud-tab.tsx';
 export function McpServers() {
   const client = useClient();
   const { team } = useSession();
-  const servers = useQuery({
-    queryKey: ['mcp-servers', team.uid],
-    queryFn: async () => (await client.listMcpServers()).mcp_servers,
-  });
+  const servers = useTeamRead(['mcp-servers'], async (client) => (await client.listMcpServers()).mcp_servers);
   return (
     <CrudTab
       title="MCP servers"
@@ -34,15 +32,11 @@ export function McpServers() {
       }}
       keyOf={({ id }) => id}
       nameOf={({ name }) => name}
-      columns={[
-        { name: 'Name', width: 160, look: { medium: true }, cell: ({ name }) => visibleText(name) },
-        {
-          name: 'Reached at',
-          look: { mono: true },
-          cell: (server) => <span title={placeOf(server)}>{placeOf(server)}</span>,
-        },
-        { name: 'Sealed values', width: 200, cell: sealedNames },
-        { name: 'Changed', width: 108, cell: ({ updated_at }) => <Ago time={updated_at} /> },
+      columns={(column) => [
+        column('Name', { width: 160, medium: true }, ({ name }) => visibleText(name)),
+        column('Reached at', { mono: true }, (server) => <span title={placeOf(server)}>{placeOf(server)}</span>),
+        column('Sealed values', { width: 200, tone: 'muted' }, sealedNames),
+        column('Changed', { width: 108, tone: 'muted' }, ({ updated_at }) => <Ago time={updated_at} />),
       ]}
       actionsWidth={180}
       newLabel="Store server"

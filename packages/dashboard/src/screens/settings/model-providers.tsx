@@ -4,30 +4,29 @@ import type {
   TestModelProviderResponse,
 } from '@runyard/contract/team/model-providers';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
+import { useRead } from '../../api/read.ts';
 import { useClient } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
-import { Note, P, Row, Text } from '../../parts/blocks.tsx';
+import { Note, Row, Text } from '../../parts/blocks.tsx';
 import { Button } from '../../parts/controls.tsx';
-import { ConfirmDialog } from '../../parts/dialog.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { dateText } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf } from '../../parts/person.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { Cell, Table } from '../../parts/table.tsx';
+import { useQuestion } from '../../parts/question.tsx';
 import { ProviderDialog, providerLabels } from './provider-dialog.tsx';
+import { Section } from './section.tsx';
 
 /** Shows where the installation has the access to providers from. Owners of the installation enter, test and delete keys. */
 export function ModelProviders() {
   const client = useClient();
   const queries = useQueryClient();
-  const providers = useQuery({
-    queryKey: ['model-providers'],
-    queryFn: async () => (await client.listModelProviders()).providers,
-  });
+  const providers = useRead(['model-providers'], async (client) => (await client.listModelProviders()).providers);
   const [entering, setEntering] = useState<ModelProviderName | undefined>();
-  const [leaving, setLeaving] = useState<ModelProviderName | undefined>();
+  const { ask, dialog } = useQuestion();
   const [outcome, setOutcome] = useState<TestModelProviderResponse | undefined>();
   const { error, isBusy, attempt } = useAttempts();
   const test = (provider: ModelProviderName) =>
@@ -35,76 +34,83 @@ export function ModelProviders() {
       setOutcome(undefined);
       setOutcome(await client.testModelProvider({ params: { provider } }));
     });
+  const leave = (provider: ModelProviderName) =>
+    ask({
+      title: `Delete the key of ${providerLabels[provider]}?`,
+      text: 'The next requests of runs to its models are refused, in all teams of the installation.',
+      action: 'Delete the key',
+      run: async () => {
+        await client.deleteModelProvider({ params: { provider } });
+        setOutcome(undefined);
+        await Promise.all([
+          queries.invalidateQueries({ queryKey: ['model-providers'] }),
+          queries.invalidateQueries({ queryKey: ['models'] }),
+        ]);
+      },
+    });
   return (
     <>
-      <Row>
-        <Text as="div" grow>
-          <h2>Providers</h2>
-          <P tone="muted">
-            Keys for the whole installation, which only its owners see here. A change takes effect at once.
-          </P>
-        </Text>
-      </Row>
+      <Section
+        title="Providers"
+        about="Keys for the whole installation, which only its owners see here. A change takes effect at once."
+      />
       <Problem error={error} />
       <Loaded query={providers} rows={4}>
         {(list) => (
-          <Table
+          <DataTable
             aria-label="Providers of models"
-            columns={[
-              { name: 'Provider', width: 120 },
-              { name: 'Access' },
-              { name: 'Key', width: 70 },
-              { name: 'Set', width: 190 },
-              { name: 'Actions', width: 240, spoken: true },
+            items={list}
+            keyOf={({ provider }) => provider}
+            columns={(column) => [
+              column('Provider', { width: 120, medium: true }, ({ provider }) => providerLabels[provider]),
+              column('Access', {}, (access) => <Access access={access} />),
+              column(
+                'Key',
+                { width: 70, tone: 'muted' },
+                ({ last_four }) => last_four !== undefined && `…${last_four}`,
+              ),
+              column(
+                'Set',
+                { width: 190, tone: 'muted' },
+                ({ set_at, set_by }) =>
+                  set_at !== undefined &&
+                  `${dateText(Date.parse(set_at))}${set_by === undefined ? '' : ` by ${nameOf(set_by)}`}`,
+              ),
+              column('Actions', { width: 240, spoken: true }, ({ provider, endpoint, source, set_at }) => (
+                <Row>
+                  {endpoint !== undefined && (
+                    <Button
+                      small
+                      disabled={isBusy}
+                      aria-label={`Test ${providerLabels[provider]}`}
+                      onClick={() => void test(provider)}
+                    >
+                      Test
+                    </Button>
+                  )}
+                  {source !== 'settings' && (
+                    <Button
+                      small
+                      aria-label={`${source === 'none' ? 'Enter key' : 'Replace key'} of ${providerLabels[provider]}`}
+                      onClick={() => setEntering(provider)}
+                    >
+                      {source === 'none' ? 'Enter key' : 'Replace'}
+                    </Button>
+                  )}
+                  {set_at !== undefined && (
+                    <Button
+                      small
+                      kind="danger"
+                      aria-label={`Delete the key of ${providerLabels[provider]}`}
+                      onClick={() => leave(provider)}
+                    >
+                      Delete…
+                    </Button>
+                  )}
+                </Row>
+              )),
             ]}
-          >
-            {list.map((each) => (
-              <tr key={each.provider}>
-                <Cell medium>{providerLabels[each.provider]}</Cell>
-                <td>
-                  <Access access={each} />
-                </td>
-                <Cell tone="muted">{each.last_four !== undefined && `…${each.last_four}`}</Cell>
-                <Cell tone="muted">
-                  {each.set_at !== undefined &&
-                    `${dateText(Date.parse(each.set_at))}${each.set_by === undefined ? '' : ` by ${nameOf(each.set_by)}`}`}
-                </Cell>
-                <td>
-                  <Row>
-                    {each.endpoint !== undefined && (
-                      <Button
-                        small
-                        disabled={isBusy}
-                        aria-label={`Test ${providerLabels[each.provider]}`}
-                        onClick={() => void test(each.provider)}
-                      >
-                        Test
-                      </Button>
-                    )}
-                    {each.source !== 'settings' && (
-                      <Button
-                        small
-                        aria-label={`${each.source === 'none' ? 'Enter key' : 'Replace key'} of ${providerLabels[each.provider]}`}
-                        onClick={() => setEntering(each.provider)}
-                      >
-                        {each.source === 'none' ? 'Enter key' : 'Replace'}
-                      </Button>
-                    )}
-                    {each.set_at !== undefined && (
-                      <Button
-                        small
-                        kind="danger"
-                        aria-label={`Delete the key of ${providerLabels[each.provider]}`}
-                        onClick={() => setLeaving(each.provider)}
-                      >
-                        Delete…
-                      </Button>
-                    )}
-                  </Row>
-                </td>
-              </tr>
-            ))}
-          </Table>
+          />
         )}
       </Loaded>
       {outcome && (
@@ -113,23 +119,7 @@ export function ModelProviders() {
         </Note>
       )}
       {entering && <ProviderDialog provider={entering} done={setOutcome} close={() => setEntering(undefined)} />}
-      {leaving && (
-        <ConfirmDialog
-          title={`Delete the key of ${providerLabels[leaving]}?`}
-          action="Delete the key"
-          run={async () => {
-            await client.deleteModelProvider({ params: { provider: leaving } });
-            setOutcome(undefined);
-            await Promise.all([
-              queries.invalidateQueries({ queryKey: ['model-providers'] }),
-              queries.invalidateQueries({ queryKey: ['models'] }),
-            ]);
-          }}
-          close={() => setLeaving(undefined)}
-        >
-          The next requests of runs to its models are refused, in all teams of the installation.
-        </ConfirmDialog>
-      )}
+      {dialog}
     </>
   );
 }

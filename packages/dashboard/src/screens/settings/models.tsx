@@ -1,18 +1,19 @@
 import { maxModelFallbacks } from '@runyard/contract/limits';
 import type { Model, TeamModelSettings, UpdateTeamModelSettingsRequest } from '@runyard/contract/team/models';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useModels } from '../../api/lists.ts';
+import { useRead } from '../../api/read.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { useAttempts } from '../../parts/attempt.ts';
 import { Hint, Row, Text, Two } from '../../parts/blocks.tsx';
 import { Button, FieldGroup } from '../../parts/controls.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { Select } from '../../parts/form.tsx';
 import { dollarText } from '../../parts/format.ts';
 import { Loaded } from '../../parts/loaded.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
-import { Cell, Table } from '../../parts/table.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { ModelProviders } from './model-providers.tsx';
 import { Section } from './section.tsx';
@@ -32,7 +33,7 @@ export function Models() {
   const { team, readsInstallation } = useSession();
   const models = useModels();
   const key = ['model-settings', team.uid];
-  const settings = useQuery({ queryKey: key, queryFn: async () => await client.getModelSettings() });
+  const settings = useRead(key, (client) => client.getModelSettings());
   const { error, attempt } = useAttempts();
 
   const change = (body: UpdateTeamModelSettingsRequest) =>
@@ -40,10 +41,12 @@ export function Models() {
       queries.setQueryData(key, await client.updateModelSettings({ body }));
       await queries.invalidateQueries({ queryKey: ['models', team.uid] });
     });
-  const toggle = async ({ id }: Model, isDisabled: boolean) => {
-    if (await change(isDisabled ? { enable: [id] } : { disable: [id] }))
-      showToast(`${id} is ${isDisabled ? 'enabled' : 'disabled'}.`, () => {
-        void change(isDisabled ? { disable: [id] } : { enable: [id] });
+  const isDisabled = (id: string): boolean => settings.data?.disabled_model_ids.includes(id) ?? false;
+  const toggle = async (id: string) => {
+    const wasDisabled = isDisabled(id);
+    if (await change(wasDisabled ? { enable: [id] } : { disable: [id] }))
+      showToast(`${id} is ${wasDisabled ? 'enabled' : 'disabled'}.`, () => {
+        void change(wasDisabled ? { disable: [id] } : { enable: [id] });
       });
   };
   return (
@@ -60,60 +63,55 @@ export function Models() {
             <Loaded query={settings} rows={2}>
               {(choices) => <Choices models={list} choices={choices} presentDefault={serviceDefault} change={change} />}
             </Loaded>
-            <Table
+            <DataTable
               aria-label="Models"
-              columns={[
-                { name: 'Model' },
-                { name: 'Provider', width: 108 },
-                {
-                  name: (
-                    <span title="US dollars for a million tokens that the model reads and writes">In / out, 1 M</span>
+              items={list}
+              keyOf={({ id }) => id}
+              columns={(column) => [
+                column(
+                  'Model',
+                  { look: ({ description, display_name }) => ({ title: visibleText(description ?? display_name) }) },
+                  ({ id }) => (
+                    <>
+                      <Text medium>{visibleText(id)}</Text>
+                      {id === serviceDefault && <Text tone="dim"> default</Text>}
+                    </>
                   ),
-                  width: 140,
-                  number: true,
-                },
-                { name: 'Images', width: 80 },
-                { name: 'State', width: 140 },
-                { name: 'Actions', width: 92, spoken: true },
+                ),
+                column('Provider', { width: 108, tone: 'muted' }, ({ provider }) =>
+                  provider === 'UNKNOWN' ? 'other' : provider.toLowerCase(),
+                ),
+                column(
+                  <span title="US dollars for a million tokens that the model reads and writes">In / out, 1 M</span>,
+                  { width: 140, number: true, look: ({ cost }) => ({ tone: cost ? 'muted' : 'dim' }) },
+                  ({ cost }) =>
+                    cost
+                      ? `${dollarText(cost.input_usd_per_mtok)} / ${dollarText(cost.output_usd_per_mtok)}`
+                      : 'not known',
+                ),
+                column('Images', { width: 80, tone: 'muted' }, ({ vision_supported: sees }) => (sees ? 'yes' : 'no')),
+                column(
+                  'State',
+                  {
+                    width: 140,
+                    look: ({ disable_reason: reason }) => ({ tone: reason === undefined ? 'muted' : 'wait' }),
+                  },
+                  ({ id, disable_reason: reason }) =>
+                    isDisabled(id) ? 'disabled' : reason === undefined ? 'can be chosen' : reasons[reason],
+                ),
+                column('Actions', { width: 92, spoken: true }, ({ id }) => (
+                  <RoleButton
+                    needs="admin"
+                    small
+                    label={`${isDisabled(id) ? 'Enable' : 'Disable'} ${id}`}
+                    disabled={settings.data === undefined}
+                    run={() => void toggle(id)}
+                  >
+                    {isDisabled(id) ? 'Enable' : 'Disable'}
+                  </RoleButton>
+                )),
               ]}
-            >
-              {list.map((model) => {
-                const isDisabled = settings.data?.disabled_model_ids.includes(model.id) ?? false;
-                return (
-                  <tr key={model.id}>
-                    <td title={visibleText(model.description ?? model.display_name)}>
-                      <Text medium>{visibleText(model.id)}</Text>
-                      {model.id === serviceDefault && <Text tone="dim"> default</Text>}
-                    </td>
-                    <Cell tone="muted">{model.provider === 'UNKNOWN' ? 'other' : model.provider.toLowerCase()}</Cell>
-                    <Cell tone={model.cost ? 'muted' : 'dim'} number>
-                      {model.cost
-                        ? `${dollarText(model.cost.input_usd_per_mtok)} / ${dollarText(model.cost.output_usd_per_mtok)}`
-                        : 'not known'}
-                    </Cell>
-                    <Cell tone="muted">{model.vision_supported ? 'yes' : 'no'}</Cell>
-                    <Cell tone={model.disable_reason === undefined ? 'muted' : 'wait'}>
-                      {isDisabled
-                        ? 'disabled'
-                        : model.disable_reason === undefined
-                          ? 'can be chosen'
-                          : reasons[model.disable_reason]}
-                    </Cell>
-                    <td>
-                      <RoleButton
-                        needs="admin"
-                        small
-                        label={`${isDisabled ? 'Enable' : 'Disable'} ${model.id}`}
-                        disabled={settings.data === undefined}
-                        run={() => void toggle(model, isDisabled)}
-                      >
-                        {isDisabled ? 'Enable' : 'Disable'}
-                      </RoleButton>
-                    </td>
-                  </tr>
-                );
-              })}
-            </Table>
+            />
           </>
         )}
       </Loaded>

@@ -1,8 +1,9 @@
 import type { Passkey } from '@runyard/contract/team/passkeys';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { useNavigate } from '@tanstack/react-router';
 import { hasPasskeys, makePasskey, nameOfBrowser } from '../../api/passkeys.ts';
+import { useRead } from '../../api/read.ts';
 import { useClient, useSession } from '../../api/session.ts';
 import { P, Text } from '../../parts/blocks.tsx';
 import { TextField } from '../../parts/form.tsx';
@@ -17,7 +18,7 @@ export function Passkeys() {
   const queries = useQueryClient();
   const navigate = useNavigate();
   const queryKey = ['passkeys', person.uid];
-  const passkeys = useQuery({ queryKey, queryFn: async () => (await client.listPasskeys()).passkeys });
+  const passkeys = useRead(queryKey, async (client) => (await client.listPasskeys()).passkeys);
   const remove = async ({ id, is_current: isCurrent }: Passkey) => {
     await client.deletePasskey({ params: { passkeyId: id } });
     if (!isCurrent) return;
@@ -33,24 +34,20 @@ export function Passkeys() {
       empty={{ title: 'No passkey yet', text: 'With a passkey you sign in without an API key.' }}
       keyOf={({ id }) => id}
       nameOf={({ name }) => name}
-      columns={[
-        {
-          name: 'Name',
-          look: {},
-          cell: ({ name, is_current }) => (
-            <>
-              <Text medium>{visibleText(name)}</Text>
-              {is_current && <Text tone="dim"> this browser</Text>}
-            </>
-          ),
-        },
-        { name: 'Kept', width: 140, cell: ({ is_synced }) => (is_synced ? 'on several devices' : 'on one device') },
-        { name: 'Added', width: 108, cell: ({ created_at }) => <Ago time={created_at} /> },
-        {
-          name: 'Last used',
-          width: 108,
-          cell: ({ last_used_at }) => (last_used_at === undefined ? 'never' : <Ago time={last_used_at} />),
-        },
+      columns={(column) => [
+        column('Name', {}, ({ name, is_current }) => (
+          <>
+            <Text medium>{visibleText(name)}</Text>
+            {is_current && <Text tone="dim"> this browser</Text>}
+          </>
+        )),
+        column('Kept', { width: 140, tone: 'muted' }, ({ is_synced }) =>
+          is_synced ? 'on several devices' : 'on one device',
+        ),
+        column('Added', { width: 108, tone: 'muted' }, ({ created_at }) => <Ago time={created_at} />),
+        column('Last used', { width: 108, tone: 'muted' }, ({ last_used_at }) =>
+          last_used_at === undefined ? 'never' : <Ago time={last_used_at} />,
+        ),
       ]}
       actionsWidth={190}
       newLabel="Add a passkey"

@@ -1,6 +1,6 @@
 import type { TeamRule } from '@runyard/contract/team/teams';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { Cell, Table } from '../../parts/table.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { Section } from './section.tsx';
 
 /** Shows the rules of single sign-on that manage the team. The operator of the service writes them. */
@@ -16,18 +16,16 @@ export function Rules({ rules }: { rules: readonly TeamRule[] }) {
           </>
         }
       />
-      <Table
+      <DataTable
         aria-label="Rules of single sign-on"
-        columns={[{ name: 'Group' }, { name: 'Identity provider', width: 280 }, { name: 'Role', width: 140 }]}
-      >
-        {rules.map(({ provider, group, role }) => (
-          <tr key={`${provider} ${group} ${role}`}>
-            <Cell mono>{visibleText(group)}</Cell>
-            <Cell tone="muted">{visibleText(provider)}</Cell>
-            <Cell tone="muted">{role}</Cell>
-          </tr>
-        ))}
-      </Table>
+        items={rules}
+        keyOf={({ provider, group, role }) => `${provider} ${group} ${role}`}
+        columns={(column) => [
+          column('Group', { mono: true }, ({ group }) => visibleText(group)),
+          column('Identity provider', { width: 280, tone: 'muted' }, ({ provider }) => visibleText(provider)),
+          column('Role', { width: 140, tone: 'muted' }, ({ role }) => role),
+        ]}
+      />
     </>
   );
 }

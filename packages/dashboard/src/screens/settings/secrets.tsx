@@ -41,26 +41,16 @@ export function Secrets() {
       }}
       keyOf={({ scope, name }) => `${scope} ${name}`}
       nameOf={({ name }) => name}
-      columns={[
-        {
-          name: 'Name',
-          look: { mono: true },
-          cell: ({ name }) => <span title={visibleText(name)}>{visibleText(name)}</span>,
-        },
-        { name: 'Scope', width: 80, cell: ({ scope }) => scope },
-        {
-          name: 'May use it',
-          width: 230,
-          look: {},
-          cell: (secret) => <span title={usersOf(secret)}>{usersOf(secret)}</span>,
-        },
-        {
-          name: 'Last used',
-          width: 108,
-          look: ({ last_used_at }) => ({ tone: last_used_at === undefined ? 'dim' : 'muted' }),
-          cell: ({ last_used_at }) => (last_used_at === undefined ? 'never' : <Ago time={last_used_at} />),
-        },
-        { name: 'Set', width: 108, cell: ({ updated_at }) => dateText(Date.parse(updated_at)) },
+      columns={(column) => [
+        column('Name', { mono: true }, ({ name }) => <span title={visibleText(name)}>{visibleText(name)}</span>),
+        column('Scope', { width: 80, tone: 'muted' }, ({ scope }) => scope),
+        column('May use it', { width: 230 }, (secret) => <span title={usersOf(secret)}>{usersOf(secret)}</span>),
+        column(
+          'Last used',
+          { width: 108, look: ({ last_used_at }) => ({ tone: last_used_at === undefined ? 'dim' : 'muted' }) },
+          ({ last_used_at }) => (last_used_at === undefined ? 'never' : <Ago time={last_used_at} />),
+        ),
+        column('Set', { width: 108, tone: 'muted' }, ({ updated_at }) => dateText(Date.parse(updated_at))),
       ]}
       actionsWidth={180}
       newLabel="Set secret"

@@ -6,13 +6,13 @@ import { useState } from 'react';
 import { useClient, useSession } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { useAttempts } from '../../parts/attempt.ts';
-import { Crumbs, Facts, Note, Row, Text } from '../../parts/blocks.tsx';
+import { Crumbs, Fact, Facts, Note, Row, Text } from '../../parts/blocks.tsx';
 import { Button } from '../../parts/controls.tsx';
-import { ConfirmDialog } from '../../parts/dialog.tsx';
 import { dateText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Menu } from '../../parts/menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { useQuestion } from '../../parts/question.tsx';
 import { showToast } from '../../parts/toast.tsx';
 import { Deliveries } from './deliveries.tsx';
 import { SubscriptionState } from './event-subscriptions.tsx';
@@ -30,13 +30,13 @@ export function SubscriptionView({
   const queries = useQueryClient();
   const navigate = useNavigate();
   const { team } = useSession();
-  const [open, setOpen] = useState<'change' | 'rotate' | 'delete' | undefined>();
+  const [isChanging, setChanging] = useState(false);
+  const { ask, dialog } = useQuestion();
   const { error, attempt } = useAttempts();
   if (subscription === undefined) return <NotFound what="subscription" />;
   const { id, name, url, events, enabled, filter } = subscription;
   const params = { subscriptionId: id };
   const title = visibleText(name ?? url);
-  const close = () => setOpen(undefined);
   const refresh = async () => await queries.invalidateQueries({ queryKey: ['event-subscriptions', team.uid] });
   const refreshDeliveries = async () => await queries.invalidateQueries({ queryKey: ['event-deliveries', id] });
   const enable = async (isEnabled: boolean) => {
@@ -56,6 +56,27 @@ export function SubscriptionView({
       await client.testEventSubscription({ params });
       await refreshDeliveries();
       showToast('The ping waits to be sent. Its delivery is in the list.');
+    });
+  const rotate = () =>
+    ask({
+      title: `Give ${title} a new secret?`,
+      text: 'For 24 hours deliveries carry a signature by each of the two, so that the receiver refuses none meanwhile.',
+      action: 'Rotate the secret',
+      run: async () => {
+        const { secret } = await client.rotateEventSubscriptionSecret({ params });
+        onSecret({ secret, hint: `For ${title}. The earlier secret signs too for 24 h` });
+      },
+    });
+  const remove = () =>
+    ask({
+      title: `Delete ${title}?`,
+      text: 'Its deliveries are deleted too, those that wait are not sent.',
+      action: 'Delete the subscription',
+      run: async () => {
+        await client.deleteEventSubscription({ params });
+        await refresh();
+        await navigate({ to: '/settings/$tab', params: { tab: 'events' }, search: {} });
+      },
     });
   return (
     <>
@@ -78,9 +99,9 @@ export function SubscriptionView({
           kind="ghost"
           icon="more"
           entries={[
-            { label: 'Change…', run: () => setOpen('change') },
-            { label: 'Rotate the secret…', run: () => setOpen('rotate') },
-            { label: 'Delete…', isDangerous: true, run: () => setOpen('delete') },
+            { label: 'Change…', run: () => setChanging(true) },
+            { label: 'Rotate the secret…', run: rotate },
+            { label: 'Delete…', isDangerous: true, run: remove },
           ]}
         />
       </Row>
@@ -92,14 +113,11 @@ export function SubscriptionView({
         </Note>
       )}
       <Facts>
-        <dt>URL</dt>
-        <Text as="dd" mono>
-          {visibleText(url)}
-        </Text>
-        <dt>Events</dt>
-        <dd>{events.join(', ')}</dd>
-        <dt>Runs</dt>
-        <dd>
+        <Fact name="URL">
+          <Text mono>{visibleText(url)}</Text>
+        </Fact>
+        <Fact name="Events">{events.join(', ')}</Fact>
+        <Fact name="Runs">
           {filter === undefined
             ? 'all of the team'
             : visibleText(
@@ -111,43 +129,15 @@ export function SubscriptionView({
                   .filter(Boolean)
                   .join(', '),
               )}
-        </dd>
-        <dt>State</dt>
-        <dd>
+        </Fact>
+        <Fact name="State">
           <SubscriptionState subscription={subscription} />
-        </dd>
-        <dt>Created</dt>
-        <dd>{dateText(Date.parse(subscription.created_at))}</dd>
+        </Fact>
+        <Fact name="Created">{dateText(Date.parse(subscription.created_at))}</Fact>
       </Facts>
       <Deliveries subscriptionId={id} isEnabled={enabled} />
-      {open === 'change' && <SubscriptionDialog earlier={subscription} close={close} />}
-      {open === 'rotate' && (
-        <ConfirmDialog
-          title={`Give ${title} a new secret?`}
-          action="Rotate the secret"
-          run={async () => {
-            const { secret } = await client.rotateEventSubscriptionSecret({ params });
-            onSecret({ secret, hint: `For ${title}. The earlier secret signs too for 24 h` });
-          }}
-          close={close}
-        >
-          For 24 hours deliveries carry a signature by each of the two, so that the receiver refuses none meanwhile.
-        </ConfirmDialog>
-      )}
-      {open === 'delete' && (
-        <ConfirmDialog
-          title={`Delete ${title}?`}
-          action="Delete the subscription"
-          run={async () => {
-            await client.deleteEventSubscription({ params });
-            await refresh();
-            await navigate({ to: '/settings/$tab', params: { tab: 'events' }, search: {} });
-          }}
-          close={close}
-        >
-          Its deliveries are deleted too, those that wait are not sent.
-        </ConfirmDialog>
-      )}
+      {isChanging && <SubscriptionDialog earlier={subscription} close={() => setChanging(false)} />}
+      {dialog}
     </>
   );
 }

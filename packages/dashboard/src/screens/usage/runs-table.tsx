@@ -3,13 +3,13 @@ import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
 import { useQuery } from '@tanstack/react-query';
 import { useClient, useSession } from '../../api/session.ts';
-import { More, Pad, Row, Segments, TextLink } from '../../parts/blocks.tsx';
-import { Button } from '../../parts/controls.tsx';
+import { More, Pad, Row, TextLink } from '../../parts/blocks.tsx';
+import { ChooseOne } from '../../parts/choose-one.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { countText, numberText } from '../../parts/format.ts';
 import { StateBadge } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
-import { Cell, Table } from '../../parts/table.tsx';
 import { Ago, Lasting } from '../../parts/time.tsx';
 import { CostOfRun } from '../runs/columns.tsx';
 import { dayAfter } from './report.ts';
@@ -68,46 +68,37 @@ export function RunsTable({
   return (
     <>
       <Row pad>
-        <Segments>
-          {(['cost', 'time'] as const).map((each) => (
-            <Button key={each} kind="ghost" small aria-pressed={order === each} onClick={() => setOrder(each)}>
-              {each === 'cost' ? 'Most expensive' : 'Longest'}
-            </Button>
-          ))}
-        </Segments>
+        <ChooseOne
+          options={[
+            ['cost', 'Most expensive'],
+            ['time', 'Longest'],
+          ]}
+          chosen={order}
+          choose={setOrder}
+        />
       </Row>
-      <Table
+      <DataTable
         bare
         stacked
         aria-label={order === 'cost' ? 'Most expensive runs' : 'Longest runs'}
-        columns={[
-          { name: 'Run' },
-          { name: 'State', width: 140, onlyWide: true },
-          { name: 'Created', width: 110, onlyWide: true },
-          { name: 'Time', width: 110, number: true, isSorted: order === 'time' },
-          { name: 'Cost', width: 110, number: true, isSorted: order === 'cost' },
+        items={sorted.slice(0, mostShown)}
+        keyOf={({ run_id }) => run_id}
+        columns={(column) => [
+          column('Run', { cut: true }, ({ run_id: runId, title }) => (
+            <TextLink to="/runs/$runId" params={{ runId }}>
+              {visibleText(title)}
+            </TextLink>
+          )),
+          column('State', { width: 140, onlyWide: true }, ({ state }) => <StateBadge state={state} />),
+          column('Created', { width: 110, onlyWide: true }, ({ created_at }) => <Ago time={created_at} />),
+          column(
+            'Time',
+            { width: 110, number: true, isSorted: order === 'time' },
+            (run) => run.started_at && <Lasting from={run.started_at} to={endOf(run)} />,
+          ),
+          column('Cost', { width: 110, number: true, isSorted: order === 'cost' }, (run) => <CostOfRun run={run} />),
         ]}
-      >
-        {sorted.slice(0, mostShown).map((run) => (
-          <tr key={run.run_id}>
-            <Cell cut>
-              <TextLink to="/runs/$runId" params={{ runId: run.run_id }}>
-                {visibleText(run.title)}
-              </TextLink>
-            </Cell>
-            <Cell onlyWide>
-              <StateBadge state={run.state} />
-            </Cell>
-            <Cell onlyWide>
-              <Ago time={run.created_at} />
-            </Cell>
-            <Cell number>{run.started_at && <Lasting from={run.started_at} to={endOf(run)} />}</Cell>
-            <Cell number>
-              <CostOfRun run={run} />
-            </Cell>
-          </tr>
-        ))}
-      </Table>
+      />
       <More>
         {`${sorted.length > mostShown ? `${mostShown} of ` : ''}${countText(sorted.length, 'run')} created in these days, each with all of its cost, also of other days, without its child runs.`}
       </More>

@@ -6,7 +6,8 @@ import { useBudget } from '../../api/lists.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
-import { More, Pad, Row, Segments, Tabs, Text } from '../../parts/blocks.tsx';
+import { More, Pad, Row, Tabs, Text } from '../../parts/blocks.tsx';
+import { ChooseOne } from '../../parts/choose-one.tsx';
 import { Button, Input } from '../../parts/controls.tsx';
 import { SkeletonRows } from '../../parts/empty.tsx';
 import { sizeText } from '../../parts/format.ts';
@@ -29,6 +30,11 @@ const dimensions: readonly UsageDimension[] = [
   'day',
 ];
 const ownDimensions = dimensions.filter((each) => each !== 'creator');
+const spans = [
+  ['month', 'This month'],
+  ['30', '30 days'],
+  ['custom', 'Custom'],
+] as const;
 const isDay = (text: string | undefined): text is string => /^\d{4}-\d\d-\d\d$/.test(text ?? '');
 const capital = (word: string): string => word.slice(0, 1).toUpperCase() + word.slice(1);
 
@@ -80,11 +86,13 @@ export function UsageScreen() {
       actions={
         may && (
           <>
-            <Segments>
-              <Span is={span === 'month'} set={() => go({ from: undefined, to: undefined })} label="This month" />
-              <Span is={span === '30'} set={() => go({ from: monthAgo, to: undefined })} label="30 days" />
-              <Span is={span === 'custom'} set={() => go({ from, to })} label="Custom" />
-            </Segments>
+            <ChooseOne
+              options={spans}
+              chosen={span}
+              choose={(each) =>
+                go(each === 'custom' ? { from, to } : { from: each === '30' ? monthAgo : undefined, to: undefined })
+              }
+            />
             <Button onClick={download} disabled={rows.length === 0 || isByRun}>
               Export CSV
             </Button>
@@ -194,14 +202,6 @@ function useReport(groups: readonly UsageDimension[], from: string, to: string, 
     // other names.
     placeholderData: (before, query) => (query?.queryKey.slice(4).join() === names.join() ? before : undefined),
   });
-}
-
-function Span({ is, set, label }: { is: boolean; set: () => void; label: string }) {
-  return (
-    <Button kind="ghost" small aria-pressed={is} onClick={set}>
-      {label}
-    </Button>
-  );
 }
 
 function DayInput({

@@ -1,9 +1,8 @@
 import type { AutomationOutcome, WebhookDelivery } from '@runyard/contract/webhooks/webhooks';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
 import { Link, useNavigate } from '@tanstack/react-router';
-import { lazy, Suspense, useState } from 'react';
 import { statusOf } from '../../api/problem.ts';
+import { useRead } from '../../api/read.ts';
 import { useClient, useMay } from '../../api/session.ts';
 import { NotFound } from '../../frame/not-found.tsx';
 import { Fields, Hint, Note, P, Row, Stack, Text } from '../../parts/blocks.tsx';
@@ -17,10 +16,9 @@ import { useKeys } from '../../parts/keys.ts';
 import { look } from '../../parts/look.ts';
 import { copyAsCurl } from '../../parts/more-menu.tsx';
 import { Problem } from '../../parts/problem.tsx';
+import { useQuestion } from '../../parts/question.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import styles from './webhooks.module.css';
-
-const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 
 /** Returns a label in sentence case. */
 export const labelWord = (label: string): string => {
@@ -62,15 +60,14 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
   const client = useClient();
   const may = useMay('member');
   const navigate = useNavigate();
-  const { data, error: readError } = useQuery({
-    queryKey: ['delivery', params.deliveryId],
-    queryFn: async () => await client.getWebhookDelivery({ params }),
-  });
-  const automations = useQuery({
-    queryKey: ['factory', params.factoryUid, 'automations'],
-    queryFn: async () => (await client.listAutomations({ params: { factoryUid: params.factoryUid } })).automations,
-  });
-  const [isAsking, setAsking] = useState(false);
+  const { data, error: readError } = useRead(['delivery', params.deliveryId], (client) =>
+    client.getWebhookDelivery({ params }),
+  );
+  const automations = useRead(
+    ['factory', params.factoryUid, 'automations'],
+    async (client) => (await client.listAutomations({ params: { factoryUid: params.factoryUid } })).automations,
+  );
+  const { ask, dialog } = useQuestion();
   const replay = async () => {
     const answer = await client.replayWebhookDelivery({ params });
     if ('delivery_id' in answer && typeof answer.delivery_id === 'string')
@@ -79,8 +76,16 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
         params: { ...params, deliveryId: answer.delivery_id },
       });
   };
+  const askToReplay = () =>
+    ask({
+      title: 'Replay the delivery?',
+      text: 'It is a new delivery with the same payload. The automations decide about it as they are now, and may start runs.',
+      action: 'Replay',
+      safe: 'Back',
+      run: replay,
+    });
   const mayReplay = may && data?.label === 'ACCEPTED';
-  useKeys([{ key: 'r', does: 'Replay the delivery', run: () => mayReplay && setAsking(true) }]);
+  useKeys([{ key: 'r', does: 'Replay the delivery', run: () => mayReplay && askToReplay() }]);
   if (statusOf(readError) === 404) return <NotFound what="delivery" />;
   // A later read that fails must not replace the delivery: the buttons, and the focus on them, would be lost.
   if (data === undefined) return readError ? <Problem error={readError} /> : <SkeletonRows count={4} />;
@@ -93,7 +98,7 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
           {visibleText(data.event ?? data.delivery_id)}
         </Text>
         <Hint>{sizeText(data.size_bytes)}</Hint>
-        <RoleButton needs="member" disabled={!mayReplay} run={() => setAsking(true)}>
+        <RoleButton needs="member" disabled={!mayReplay} run={askToReplay}>
           <Icon name="again" small />
           Replay…
         </RoleButton>
@@ -106,20 +111,7 @@ export function Delivery({ params }: { params: { factoryUid: string; webhookUid:
           Copy as curl
         </Button>
       </Row>
-      {isAsking && (
-        <Suspense>
-          <ConfirmDialog
-            title="Replay the delivery?"
-            action="Replay"
-            safe="Back"
-            run={replay}
-            close={() => setAsking(false)}
-          >
-            It is a new delivery with the same payload. The automations decide about it as they are now, and may start
-            runs.
-          </ConfirmDialog>
-        </Suspense>
-      )}
+      {dialog}
       {data.reason && (
         <Note as="p" tone="wait">
           {visibleText(data.reason)}

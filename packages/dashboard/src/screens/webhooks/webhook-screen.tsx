@@ -1,30 +1,31 @@
 import type { Webhook } from '@runyard/contract/webhooks/webhooks';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
-import { Link, useNavigate, useParams, useSearch } from '@tanstack/react-router';
+import { useQueryClient } from '@tanstack/react-query';
+import { useNavigate, useParams, useSearch } from '@tanstack/react-router';
 import { lazy, type ReactNode, Suspense, useRef, useState } from 'react';
+import { useRead } from '../../api/read.ts';
 import { useClient, useMay } from '../../api/session.ts';
+import { Crumb } from '../../frame/crumb.tsx';
 import { DetailPage } from '../../frame/detail-page.tsx';
 import { Page } from '../../frame/page.tsx';
 import { oneOf } from '../../frame/search.ts';
-import { Badge, Row, Split, Tabs, Text } from '../../parts/blocks.tsx';
+import { Badge, Row, Split, Text } from '../../parts/blocks.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
 import { Empty } from '../../parts/empty.tsx';
 import { useKeys } from '../../parts/keys.ts';
-import { look } from '../../parts/look.ts';
 import { MoreMenu } from '../../parts/more-menu.tsx';
 import { type Change, useOptimistic } from '../../parts/optimistic.ts';
 import { Problem } from '../../parts/problem.tsx';
+import { QueryTabs } from '../../parts/query-tabs.tsx';
+import { AskButton } from '../../parts/question.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
 import { Delivery, labelWord } from './delivery.tsx';
 import { DeliveryRows, useDeliveryList } from './delivery-list.tsx';
 import { senderOf, senders } from './senders.ts';
 import styles from './webhooks.module.css';
 
-const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 const RenameDialog = lazy(async () => ({ default: (await import('./rename-dialog.tsx')).RenameDialog }));
 const RotateDialog = lazy(async () => ({ default: (await import('./rotate-dialog.tsx')).RotateDialog }));
-
 const SimulateDialog = lazy(async () => ({ default: (await import('./simulate-dialog.tsx')).SimulateDialog }));
 
 const labels = ['ACCEPTED', 'DUPLICATE', 'REJECTED_AUTH', 'REJECTED_INVALID_JSON', 'REJECTED_TOO_LARGE'] as const;
@@ -32,15 +33,13 @@ const labels = ['ACCEPTED', 'DUPLICATE', 'REJECTED_AUTH', 'REJECTED_INVALID_JSON
 /** Shows a webhook and its deliveries. For each delivery, shows whether it started a run, and the reason if it did not. */
 export function WebhookScreen() {
   const { factoryUid = '', webhookUid = '' } = useParams({ strict: false });
-  const client = useClient();
-  const webhook = useQuery({
-    queryKey: ['webhook', webhookUid],
-    queryFn: async () => await client.getWebhook({ params: { factoryUid, webhookUid } }),
-  });
+  const webhook = useRead(['webhook', webhookUid], (client) =>
+    client.getWebhook({ params: { factoryUid, webhookUid } }),
+  );
   const crumbs = (
-    <Link to="/factories/$factoryUid" params={{ factoryUid }} className={look({ notNarrow: true })}>
+    <Crumb to="/factories/$factoryUid" params={{ factoryUid }}>
       Factory
-    </Link>
+    </Crumb>
   );
   return (
     <DetailPage what="webhook" crumbs={crumbs} query={webhook}>
@@ -49,7 +48,7 @@ export function WebhookScreen() {
   );
 }
 
-type Opened = 'delete' | 'rename' | 'rotate' | 'simulate' | undefined;
+type Opened = 'rename' | 'rotate' | 'simulate' | undefined;
 
 function WebhookPage({ webhook, factoryUid, crumbs }: { webhook: Webhook; factoryUid: string; crumbs: ReactNode }) {
   const { enabled, name, uid } = webhook;
@@ -57,6 +56,9 @@ function WebhookPage({ webhook, factoryUid, crumbs }: { webhook: Webhook; factor
   const { deliveryId } = useParams({ strict: false });
   const label = oneOf(useSearch({ strict: false, select: (search) => search.label }));
   const wanted = labels.find((each) => each === label);
+  const client = useClient();
+  const queries = useQueryClient();
+  const navigate = useNavigate();
   const may = useMay('member');
   const [open, setOpen] = useState<Opened>();
   const { error, toggle, rename } = useChanges(webhook, factoryUid);
@@ -83,9 +85,22 @@ function WebhookPage({ webhook, factoryUid, crumbs }: { webhook: Webhook; factor
           <RoleButton needs="member" run={() => setOpen('rotate')}>
             Rotate secret…
           </RoleButton>
-          <RoleButton needs="member" kind="danger" run={() => setOpen('delete')}>
+          <AskButton
+            needs="member"
+            kind="danger"
+            question={{
+              title: `Delete ${name}?`,
+              text: 'Senders get 404 at once. Its deliveries are deleted; runs that they started stay.',
+              action: 'Delete the webhook',
+              run: async () => {
+                await client.deleteWebhook({ params });
+                await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
+                await navigate({ to: '/factories/$factoryUid', params: { factoryUid } });
+              },
+            }}
+          >
             Delete…
-          </RoleButton>
+          </AskButton>
           <MoreMenu
             path={`/factory/${factoryUid}/webhooks/${uid}`}
             entries={[{ label: 'Rename…', run: () => setOpen('rename'), disabled: !may && 'needs the role member' }]}
@@ -97,7 +112,14 @@ function WebhookPage({ webhook, factoryUid, crumbs }: { webhook: Webhook; factor
         <div className={styles.deliveries}>
           <Head webhook={webhook} />
           <Problem error={error} />
-          <OutcomeTabs wanted={wanted} />
+          <QueryTabs
+            label="Outcomes"
+            tabs={[undefined, ...labels.slice(0, 3)].map((each) => ({
+              name: each === undefined ? 'All' : labelWord(each),
+              search: { label: each },
+              isCurrent: each === wanted,
+            }))}
+          />
           <DeliveryRows
             deliveries={deliveries}
             selected={selected}
@@ -122,7 +144,6 @@ function WebhookPage({ webhook, factoryUid, crumbs }: { webhook: Webhook; factor
         )}
         {open === 'rename' && <RenameDialog name={name} rename={rename} close={close} />}
         {open === 'rotate' && <RotateDialog webhook={webhook} params={params} close={close} />}
-        {open === 'delete' && <DeleteDialog name={name} params={params} close={close} />}
       </Suspense>
     </Page>
   );
@@ -152,51 +173,6 @@ function useChanges({ uid, enabled, name }: Webhook, factoryUid: string) {
       says: `Renamed to ${to}`,
     });
   return { error: changed.error, toggle, rename };
-}
-
-function OutcomeTabs({ wanted }: { wanted: (typeof labels)[number] | undefined }) {
-  const current = (label: typeof wanted) => (wanted === label ? 'page' : undefined);
-  return (
-    <Tabs aria-label="Outcomes">
-      <Link to="." search={{}} activeOptions={{ exact: true }} aria-current={current(undefined)}>
-        All
-      </Link>
-      {labels.slice(0, 3).map((each) => (
-        <Link key={each} to="." search={{ label: each }} activeOptions={{ exact: true }} aria-current={current(each)}>
-          {labelWord(each)}
-        </Link>
-      ))}
-    </Tabs>
-  );
-}
-
-function DeleteDialog({
-  name,
-  params,
-  close,
-}: {
-  name: string;
-  params: { factoryUid: string; webhookUid: string };
-  close: () => void;
-}) {
-  const client = useClient();
-  const queries = useQueryClient();
-  const navigate = useNavigate();
-  const { factoryUid } = params;
-  return (
-    <ConfirmDialog
-      title={`Delete ${name}?`}
-      action="Delete the webhook"
-      run={async () => {
-        await client.deleteWebhook({ params });
-        await queries.invalidateQueries({ queryKey: ['factory', factoryUid] });
-        await navigate({ to: '/factories/$factoryUid', params: { factoryUid } });
-      }}
-      close={close}
-    >
-      Senders get 404 at once. Its deliveries are deleted; runs that they started stay.
-    </ConfirmDialog>
-  );
 }
 
 /**

@@ -1,35 +1,30 @@
-import type { UserProfile } from '@runyard/contract/wire/profiles';
+import type { Role } from '@runyard/contract/wire/access';
 import { visibleText } from '@runyard/contract/wire/visible';
 import type { WorkerPool } from '@runyard/contract/workers/worker-pools';
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useQueryClient } from '@tanstack/react-query';
 import { lazy, Suspense, useState } from 'react';
 import { useIdentities, useMembers } from '../../api/lists.ts';
+import { useRead } from '../../api/read.ts';
 import { useClient, useMay, useSession } from '../../api/session.ts';
 import { P, Row, Stack, Text } from '../../parts/blocks.tsx';
+import { DataTable } from '../../parts/data-table.tsx';
 import { SelectField } from '../../parts/form.tsx';
 import { Loaded } from '../../parts/loaded.tsx';
 import { nameOf, Person } from '../../parts/person.tsx';
+import { AskButton } from '../../parts/question.tsx';
 import { RoleButton } from '../../parts/role-button.tsx';
-import { Cell, Table } from '../../parts/table.tsx';
 import { Ago } from '../../parts/time.tsx';
 
-const ConfirmDialog = lazy(async () => ({ default: (await import('../../parts/dialog.tsx')).ConfirmDialog }));
 const FormDialog = lazy(async () => ({ default: (await import('../../parts/form-dialog.tsx')).FormDialog }));
-
-type Open =
-  | { readonly kind: 'allow' | 'delete'; readonly pool: WorkerPool }
-  | { readonly kind: 'deny'; readonly pool: WorkerPool; readonly principal: UserProfile };
 
 /** Shows the names under which workers of the team connect, and whose keys may connect under each name. */
 export function WorkerPools() {
-  const client = useClient();
   const { team } = useSession();
   const queries = useQueryClient();
-  const [open, setOpen] = useState<Open | undefined>();
+  const [allowing, setAllowing] = useState<WorkerPool | undefined>();
   const key = ['worker-pools', team.uid];
-  const pools = useQuery({ queryKey: key, queryFn: async () => (await client.listWorkerPools({})).pools });
+  const pools = useRead(key, async (client) => (await client.listWorkerPools({})).pools);
   const refresh = async () => await queries.invalidateQueries({ queryKey: key });
-  const close = () => setOpen(undefined);
   return (
     <Stack as="section" gap={2} aria-label="Pools">
       <h2>Pools</h2>
@@ -42,132 +37,110 @@ export function WorkerPools() {
           list.length === 0 ? (
             <P tone="dim">None.</P>
           ) : (
-            <Table
+            <DataTable
               aria-label="Pools of workers"
-              columns={[
-                { name: 'Pool' },
-                { name: 'Owner', width: 230 },
-                { name: 'Others who connect', width: 280 },
-                { name: 'Made', width: 108 },
-                { name: 'Actions', width: 200, spoken: true },
+              items={list}
+              keyOf={({ name }) => name}
+              columns={(column) => [
+                column('Pool', { medium: true }, ({ name }) => visibleText(name)),
+                column('Owner', { width: 230 }, ({ owner }) => <Person profile={owner} />),
+                column('Others who connect', { width: 280 }, (pool) => <Connectors pool={pool} refresh={refresh} />),
+                column('Made', { width: 108 }, ({ created_at }) => <Ago time={created_at} />),
+                column('Actions', { width: 200, spoken: true }, (pool) => (
+                  <PoolButtons pool={pool} allow={() => setAllowing(pool)} refresh={refresh} />
+                )),
               ]}
-            >
-              {list.map((pool) => (
-                <Pool key={pool.name} pool={pool} open={setOpen} />
-              ))}
-            </Table>
+            />
           )
         }
       </Loaded>
       <Suspense>
-        {open?.kind === 'allow' && <AllowDialog pool={open.pool} refresh={refresh} close={close} />}
-        {open?.kind === 'deny' && (
-          <ConfirmDialog
-            title={`End the right of ${nameOf(open.principal)} to connect to ${open.pool.name}?`}
-            action="End the right"
-            run={async () => {
-              await client.removeWorkerPoolConnector({
-                params: { poolName: open.pool.name, principalUid: open.principal.uid },
-              });
-              await refresh();
-            }}
-            close={close}
-          >
-            Connections that use it end at once.
-          </ConfirmDialog>
-        )}
-        {open?.kind === 'delete' && (
-          <ConfirmDialog
-            title={`Delete the pool ${open.pool.name}?`}
-            action="Delete the pool"
-            run={async () => {
-              await client.deleteWorkerPool({ params: { poolName: open.pool.name } });
-              await refresh();
-            }}
-            close={close}
-          >
-            Its connections end at once. The next worker that connects under this name makes the pool anew, and owns it.
-          </ConfirmDialog>
-        )}
+        {allowing && <AllowDialog pool={allowing} refresh={refresh} close={() => setAllowing(undefined)} />}
       </Suspense>
     </Stack>
   );
 }
 
-function Pool({ pool, open }: { pool: WorkerPool; open: (open: Open) => void }) {
+interface PoolProps {
+  readonly pool: WorkerPool;
+  readonly refresh: () => Promise<unknown>;
+}
+
+/** Returns the role needed to change a pool. An owner can change the own pools, and an administrator can change all pools. */
+function useNeeds({ owner }: WorkerPool): Role {
   const { person } = useSession();
   const isAdministrator = useMay('admin');
-  // An owner can change the own pools, and an administrator can change all pools.
-  const needs = isAdministrator || pool.owner.uid !== person.uid ? 'admin' : 'member';
-  const name = visibleText(pool.name);
+  return isAdministrator || owner.uid !== person.uid ? 'admin' : 'member';
+}
+
+function Connectors({ pool, refresh }: PoolProps) {
+  const client = useClient();
+  const needs = useNeeds(pool);
+  if (pool.connectors.length === 0) return <Text tone="dim">nobody</Text>;
   return (
-    <tr>
-      <Cell medium>{name}</Cell>
-      <td>
-        <Person profile={pool.owner} />
-      </td>
-      <td>
-        {pool.connectors.length === 0 ? (
-          <Text tone="dim">nobody</Text>
-        ) : (
-          <Text whole>
-            {pool.connectors.map(({ principal }) => (
-              <Row as="span" key={principal.uid}>
-                <Text grow cut>
-                  {nameOf(principal)}
-                </Text>
-                <RoleButton
-                  needs={needs}
-                  kind="ghost"
-                  small
-                  label={`End the right of ${nameOf(principal)} to connect to ${name}`}
-                  run={() => open({ kind: 'deny', pool, principal })}
-                >
-                  End…
-                </RoleButton>
-              </Row>
-            ))}
+    <Text whole>
+      {pool.connectors.map(({ principal }) => (
+        <Row as="span" key={principal.uid}>
+          <Text grow cut>
+            {nameOf(principal)}
           </Text>
-        )}
-      </td>
-      <td>
-        <Ago time={pool.created_at} />
-      </td>
-      <td>
-        <Row as="span">
-          <RoleButton
+          <AskButton
             needs={needs}
+            kind="ghost"
             small
-            label={`Allow somebody to connect to ${name}`}
-            run={() => open({ kind: 'allow', pool })}
+            label={`End the right of ${nameOf(principal)} to connect to ${visibleText(pool.name)}`}
+            question={{
+              title: `End the right of ${nameOf(principal)} to connect to ${pool.name}?`,
+              text: 'Connections that use it end at once.',
+              action: 'End the right',
+              run: async () => {
+                const params = { poolName: pool.name, principalUid: principal.uid };
+                await client.removeWorkerPoolConnector({ params });
+                await refresh();
+              },
+            }}
           >
-            Allow…
-          </RoleButton>
-          <RoleButton
-            needs={needs}
-            kind="danger"
-            small
-            label={`Delete the pool ${name}`}
-            run={() => open({ kind: 'delete', pool })}
-          >
-            Delete…
-          </RoleButton>
+            End…
+          </AskButton>
         </Row>
-      </td>
-    </tr>
+      ))}
+    </Text>
+  );
+}
+
+function PoolButtons({ pool, allow, refresh }: PoolProps & { allow: () => void }) {
+  const client = useClient();
+  const needs = useNeeds(pool);
+  const { name } = pool;
+  const shown = visibleText(name);
+  return (
+    <Row as="span">
+      <RoleButton needs={needs} small label={`Allow somebody to connect to ${shown}`} run={allow}>
+        Allow…
+      </RoleButton>
+      <AskButton
+        needs={needs}
+        kind="danger"
+        small
+        label={`Delete the pool ${shown}`}
+        question={{
+          title: `Delete the pool ${name}?`,
+          text: 'Its connections end at once. The next worker that connects under this name makes the pool anew, and owns it.',
+          action: 'Delete the pool',
+          run: async () => {
+            await client.deleteWorkerPool({ params: { poolName: name } });
+            await refresh();
+          },
+        }}
+      >
+        Delete…
+      </AskButton>
+    </Row>
   );
 }
 
 /** Lets the keys of a person or an agent identity connect to a pool. */
-function AllowDialog({
-  pool,
-  refresh,
-  close,
-}: {
-  pool: WorkerPool;
-  refresh: () => Promise<unknown>;
-  close: () => void;
-}) {
+function AllowDialog({ pool, refresh, close }: PoolProps & { close: () => void }) {
   const client = useClient();
   const members = useMembers();
   const identities = useIdentities();

@@ -1,5 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
-import { useClient, useSession } from '../../api/session.ts';
+import { useTeamRead } from '../../api/read.ts';
 import { Page } from '../../frame/page.tsx';
 import { Content, P, Stack, TextLink } from '../../parts/blocks.tsx';
 import { CommandBlock } from '../../parts/copy.tsx';
@@ -12,13 +11,7 @@ import { WorkerTable } from './worker-table.tsx';
  * Shows the connected workers with their isolation and free slots, and the worker pools: the names under which people may connect workers.
  */
 export function WorkersScreen() {
-  const client = useClient();
-  const { team } = useSession();
-  const connected = useQuery({
-    queryKey: ['workers', team.uid],
-    queryFn: async () => await client.listConnectedWorkers({}),
-    refetchInterval: 5_000,
-  });
+  const connected = useTeamRead(['workers'], (client) => client.listConnectedWorkers({}), { refetchInterval: 5_000 });
   return (
     <Page title="Workers">
       <Content>

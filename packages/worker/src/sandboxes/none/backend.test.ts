@@ -25,6 +25,7 @@ test('the agent runs in a separate folder and does not get the environment of th
   expect(exit_code).toBe(4);
   expect(message).toContain(`${it.worker.stateRoot}/s/`);
   expect(message).not.toMatch(/RUNYARD_API_KEY|VITEST/);
+  expect(message, 'services would listen on the machine').not.toContain('RUNYARD_SEPARATE_SANDBOX');
   await until(async () => (await readdir(path.join(it.worker.stateRoot, 's'))).length === 0);
 });
 

@@ -1,9 +1,9 @@
 import type { ChangedFile, RepositoryChanges, RunChanges } from '@runyard/contract/runs/changes';
 import type { RunItem } from '@runyard/contract/runs/runs';
 import { visibleText } from '@runyard/contract/wire/visible';
-import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useRef, useState } from 'react';
-import { useClient, useSession } from '../../../api/session.ts';
+import { useRead } from '../../../api/read.ts';
+import { useSession } from '../../../api/session.ts';
 import { Hint, Note, P, Pad, Row, Stack, Text } from '../../../parts/blocks.tsx';
 import { SkeletonRows } from '../../../parts/empty.tsx';
 import { countText } from '../../../parts/format.ts';
@@ -31,14 +31,15 @@ export function Changes({
   files: ReactNode;
   comment: (text: string) => void;
 }) {
-  const client = useClient();
-  const { data, error, refetch } = useQuery({
-    queryKey: ['changes', run.run_id, run.state],
-    queryFn: async () => await client.getRunChanges({ params: { runId: run.run_id } }),
-    refetchInterval: ({ state }) =>
-      filesReadMs(run, { isViewed: true, isCurrent: Date.parse(state.data?.as_of ?? '') >= Date.parse(endOf(run)) }),
-    placeholderData: (before) => before,
-  });
+  const { data, error, refetch } = useRead(
+    ['changes', run.run_id, run.state],
+    (client) => client.getRunChanges({ params: { runId: run.run_id } }),
+    {
+      refetchInterval: ({ state }) =>
+        filesReadMs(run, { isViewed: true, isCurrent: Date.parse(state.data?.as_of ?? '') >= Date.parse(endOf(run)) }),
+      placeholderData: (before) => before,
+    },
+  );
   if (data === undefined)
     return error ? (
       <Pad>
