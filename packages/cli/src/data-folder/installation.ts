@@ -25,14 +25,10 @@ export interface DataFolder {
  * it is started. npm replaces the folder of the npm package, so the default folder of a package is in the user's home folder. A relative
  * path from the user is relative to the current folder.
  */
-export function dataFolder(
-  settings: Settings,
-  env: Readonly<Record<string, string | undefined>>,
-  cwd = process.cwd(),
-): DataFolder {
+export function dataFolder(settings: Settings, env: Readonly<Record<string, string | undefined>>): DataFolder {
   const ofUser = path.join(env.XDG_DATA_HOME || path.join(os.homedir(), '.local/share'), 'runyard');
   const own = isPackage ? ofUser : path.resolve(root, settings.RUNYARD_DATA_DIR);
-  const folder = env.RUNYARD_DATA_DIR ? path.resolve(cwd, settings.RUNYARD_DATA_DIR) : own;
+  const folder = env.RUNYARD_DATA_DIR ? path.resolve(settings.RUNYARD_DATA_DIR) : own;
   return {
     path: folder,
     logs: path.join(folder, 'logs'),

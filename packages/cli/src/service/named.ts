@@ -81,12 +81,12 @@ async function mcpServerId(client: Pick<Client, 'listMcpServers'>, wanted: strin
 }
 
 /** Returns all factories of the team, by name. */
-export async function allFactories(client: Client, search?: string): Promise<Factory[]> {
+export async function allFactories(client: Client): Promise<Factory[]> {
   const found: Factory[] = [];
   let cursor: string | undefined;
   do {
     const page = await client.listFactories({
-      query: { limit: 100, ...(search === undefined ? {} : { search }), ...(cursor === undefined ? {} : { cursor }) },
+      query: { limit: 100, ...(cursor === undefined ? {} : { cursor }) },
     });
     found.push(...page.factories);
     cursor = page.page_info.next_cursor;
@@ -151,11 +151,8 @@ export const idOf = {
   schedule: scheduleId,
 };
 
-/** Returns the context of this process, and the id of the thing in an argument of its command. @throws the same errors as `pickNamed` */
-export async function contextAndId(
-  kind: 'environment' | 'factory' | 'schedule',
-  name: string,
-): Promise<[context: Context, id: string]> {
+/** Returns the context of this process, and the id of the factory in an argument of its command. @throws the same errors as `pickNamed` */
+export async function contextAndFactory(name: string): Promise<[context: Context, factoryUid: string]> {
   const context = processContext();
-  return [context, await idOf[kind](connect(context), name)];
+  return [context, await factoryUid(connect(context), name)];
 }

@@ -1,7 +1,7 @@
 import type { DeniedConnections } from '@runyard/contract/egress/denied';
 import { maxEgressBytes } from '@runyard/contract/limits';
 import type { Settings } from '@runyard/contract/settings/settings';
-import { type NameResolver, systemNames } from '@runyard/system/names/resolver';
+import { systemNames } from '@runyard/system/names/resolver';
 import type { Relay } from '../relay/socket-server.ts';
 import { type AskedHosts, askAboutHosts } from './asked-hosts.ts';
 import { deniedLog } from './denied-log.ts';
@@ -55,14 +55,21 @@ const proxyLimits: ProxyLimits = {
 export type EgressSettings = Pick<Settings, 'RUNYARD_EGRESS' | 'RUNYARD_EGRESS_PRIVATE_NETWORKS'>;
 
 /** Makes the egress of a worker from its settings. */
-export function makeEgress(settings: EgressSettings, resolve: NameResolver['resolve'] = systemNames.resolve): Egress {
+export function makeEgress(settings: EgressSettings): Egress {
   const addresses = egressAddresses(settings.RUNYARD_EGRESS_PRIVATE_NETWORKS);
   return {
     ofExecution(hosts, report, asked) {
       const policy = egressPolicy(hosts, settings.RUNYARD_EGRESS);
       const denied = deniedLog(report);
       const ask = asked && askAboutHosts(asked);
-      const options = { policy, denied, resolve, addresses, limits: proxyLimits, ...(ask ? { ask } : {}) };
+      const options = {
+        policy,
+        denied,
+        resolve: systemNames.resolve,
+        addresses,
+        limits: proxyLimits,
+        ...(ask ? { ask } : {}),
+      };
       const order = { hosts, settings, ...(asked ? { asked } : {}) };
       return {
         order,

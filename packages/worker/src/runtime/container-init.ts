@@ -11,9 +11,9 @@ export const containerInit = 'agent/init';
 const folders = ['/usr/bin', '/usr/libexec/docker', '/usr/lib/docker', '/usr/local/bin', '/usr/local/libexec/docker'];
 
 /** Copies the init of the container engine into a runtime folder. Returns false if there is none without libraries. */
-export async function placeContainerInit(runtime: string, from: readonly string[] = folders): Promise<boolean> {
+export async function placeContainerInit(runtime: string): Promise<boolean> {
   const to = path.join(runtime, containerInit);
-  for (const folder of from) {
+  for (const folder of folders) {
     const file = path.join(folder, 'docker-init');
     if (!(await isStatic(file).catch(() => false))) continue;
     await copyFile(file, to);

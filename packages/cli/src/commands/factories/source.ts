@@ -5,7 +5,7 @@ import type { Context } from '../../context/context.ts';
 import { Failure } from '../../exits/failure.ts';
 import { asJson, factoryHelp } from '../../input/options.ts';
 import { connect } from '../../service/connect.ts';
-import { contextAndId } from '../../service/named.ts';
+import { contextAndFactory } from '../../service/named.ts';
 import { isConfirmed } from '../../terminal/confirm.ts';
 import { harmlessJson, harmlessLine } from '../../terminal/harmless.ts';
 import { planCodes, printFaults, showPlan, strict, throwForPlan } from './print-plan.ts';
@@ -144,7 +144,7 @@ export function declareSource(factory: Command): void {
     .option(...asJson)
     .addHelpText('after', planCodes)
     .action(async (uid, repository, options) => {
-      await setFactorySource(...(await contextAndId('factory', uid)), repository, options);
+      await setFactorySource(...(await contextAndFactory(uid)), repository, options);
     });
   source
     .command('show')
@@ -152,7 +152,7 @@ export function declareSource(factory: Command): void {
     .argument('<uid>', factoryHelp)
     .option(...asJson)
     .action(async (uid, options) => {
-      await showFactorySource(...(await contextAndId('factory', uid)), options);
+      await showFactorySource(...(await contextAndFactory(uid)), options);
     });
   source
     .command('sync')
@@ -163,13 +163,13 @@ export function declareSource(factory: Command): void {
     .option(...asJson)
     .addHelpText('after', planCodes)
     .action(async (uid, options) => {
-      await syncFactorySource(...(await contextAndId('factory', uid)), options);
+      await syncFactorySource(...(await contextAndFactory(uid)), options);
     });
   source
     .command('remove')
     .description('detach a factory from its repository; its definition stays')
     .argument('<uid>', factoryHelp)
     .action(async (uid) => {
-      await removeFactorySource(...(await contextAndId('factory', uid)));
+      await removeFactorySource(...(await contextAndFactory(uid)));
     });
 }

@@ -7,7 +7,7 @@ import { asJson, factoryHelp } from '../../input/options.ts';
 import { reportWaiting } from '../../route-commands/report-waiting.ts';
 import { type Row, request } from '../../route-commands/row.ts';
 import { connect } from '../../service/connect.ts';
-import { contextAndId, idOf } from '../../service/named.ts';
+import { contextAndFactory, idOf } from '../../service/named.ts';
 import { isConfirmed } from '../../terminal/confirm.ts';
 import { harmlessJson } from '../../terminal/harmless.ts';
 import { planLines } from './plan-lines.ts';
@@ -73,9 +73,7 @@ function declareRollback(factory: Command): void {
     .option('--dry-run', 'only show; exit with 2 if something would change')
     .option('-y, --yes', 'do not ask')
     .option(...asJson)
-    .action(async (uid, version, options) =>
-      rollBackFactory(...(await contextAndId('factory', uid)), version, options),
-    );
+    .action(async (uid, version, options) => rollBackFactory(...(await contextAndFactory(uid)), version, options));
 }
 
 const factory = { usage: '<uid>', help: factoryHelp, find: idOf.factory };

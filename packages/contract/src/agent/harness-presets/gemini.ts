@@ -1,6 +1,6 @@
 import type { HarnessPreset, PresetConfiguration } from './preset.ts';
 
-const settings = (more: Readonly<Record<string, unknown>>): PresetConfiguration => ({
+const settings: PresetConfiguration = {
   files: [
     {
       path: '.gemini/settings.json',
@@ -10,16 +10,15 @@ const settings = (more: Readonly<Record<string, unknown>>): PresetConfiguration 
         privacy: { usageStatisticsEnabled: false },
         telemetry: { enabled: false },
         general: { enableAutoUpdate: false, enableAutoUpdateNotification: false },
-        ...more,
       },
     },
   ],
-});
+};
 
 // Arguments are used here, because they have priority over the settings in the workspace. Those settings could allow every tool, or only plan.
-const approves: PresetConfiguration = { ...settings({}), args: ['--approval-mode', 'yolo'] };
+const approves: PresetConfiguration = { ...settings, args: ['--approval-mode', 'yolo'] };
 const asks: PresetConfiguration = {
-  ...settings({}),
+  ...settings,
   args: ['--approval-mode', 'default', '--allowed-tools', 'none'],
 };
 

@@ -54,7 +54,7 @@ export const FactoryFile = strictObject({
   ),
   agentDefaults: AgentDefaults.describe('How runs are executed, unless the agent or the automation sets another value'),
   credentialStrategy: CredentialStrategyOfFile,
-  integrations: notAvailableKey('factory', 'integrations'),
-  cloudProviders: notAvailableKey('factory', 'cloudProviders'),
-  providers: notAvailableKey('factory', 'providers'),
+  integrations: notAvailableKey('integrations'),
+  cloudProviders: notAvailableKey('cloudProviders'),
+  providers: notAvailableKey('providers'),
 });

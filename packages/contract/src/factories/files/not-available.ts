@@ -37,8 +37,9 @@ export const CredentialStrategyOfFile = z
 export const notAvailableMessage = (path: string, reason: string): string =>
   `${path} is not available on this service and has no effect: ${reason}`;
 
-/** Schema of an unsupported key at the top level of a file. */
-export const notAvailableKey = (file: FileWithKeysNotAvailable, key: string) => {
-  const reasons: Readonly<Record<string, string>> = keysNotAvailable[file];
-  return z.unknown().optional().describe(`Not available on this service, stored without effect: ${reasons[key]}`);
-};
+/** Schema of an unsupported key at the top level of `factory.yaml`. */
+export const notAvailableKey = (key: keyof typeof keysNotAvailable.factory) =>
+  z
+    .unknown()
+    .optional()
+    .describe(`Not available on this service, stored without effect: ${keysNotAvailable.factory[key]}`);

@@ -10,8 +10,8 @@ import { sizeText } from '../../parts/format.ts';
 import { Icon } from '../../parts/icon.tsx';
 import { Problem } from '../../parts/problem.tsx';
 import { useNow } from '../../parts/time.tsx';
+import { endOf, filesReadMs, lateMs } from './changes/files-read.ts';
 import styles from './facts.module.css';
-import { endOf, filesReadMs, lateMs } from './files-read.ts';
 
 /** Returns the command that applies a patch. The agent chooses the names of files, so an unusual name is not part of the command. */
 export const applyCommand = (fileName: string): string =>

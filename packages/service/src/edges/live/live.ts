@@ -16,23 +16,20 @@ export interface Live {
   stop(): void;
 }
 
-export interface LiveOptions {
-  /** Maximum time for which a reader may read nothing, milliseconds; default: 60,000. */
-  readonly stuckMs?: number;
-  readonly beatMs?: number;
-}
+/** Milliseconds between two beats. */
+const beatMs = 1_000;
 
 /** Opens the feeds of this process. */
-export async function openLive(deps: ExecutionDeps, options: LiveOptions = {}): Promise<Live> {
+export async function openLive(deps: ExecutionDeps): Promise<Live> {
   const runs = openRunFeeds(deps);
   const teams = await openTeamFeeds(deps, eventsOfRuns(deps.notices));
   const deliveries = await openTeamFeeds(deps, await openDeliveryEvents(deps.db));
-  const pulse = makePulse(options);
+  const pulse = makePulse();
   const timer = setInterval(() => {
     pulse.beat();
     // Also read without a notice, because a notice may be lost.
     for (const feeds of [teams, deliveries]) feeds.poll();
-  }, options.beatMs ?? 1_000);
+  }, beatMs);
   timer.unref();
   return {
     runs,

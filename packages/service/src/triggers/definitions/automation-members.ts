@@ -9,15 +9,16 @@ import type { AutomationRow } from '../automations/automation-row.ts';
 import { toConfig } from './configs.ts';
 import type { FaultList } from './fault-list.ts';
 
-export type AutomationMembers = CreateAutomationRequest;
-
 /** An automation with its rules for notifications; absent: it has no rules. */
 export type AutomationWithRules = AutomationRow & { readonly notify?: readonly NotifyRule[] };
 
 /**
  * Returns the members that the files define for an automation. The configuration has only members that override members of the agent.
  */
-export function toAutomationMembers(definition: FactoryDefinition, automation: DefinedAutomation): AutomationMembers {
+export function toAutomationMembers(
+  definition: FactoryDefinition,
+  automation: DefinedAutomation,
+): CreateAutomationRequest {
   const { githubTools } = automation;
   const config = {
     ...toConfig(automation, definition),

@@ -1,5 +1,6 @@
 /** Reads the present webhooks and automations of a factory, and compares them with a definition. */
 
+import type { CreateAutomationRequest } from '@runyard/contract/automations/automations';
 import type { EnvironmentConfig } from '@runyard/contract/environments/environments';
 import { compare } from '@runyard/contract/factories/files/faults';
 import type { DefinedWebhook, FactoryDefinition } from '@runyard/definitions/definition';
@@ -19,12 +20,7 @@ import type { AutomationRow } from '../automations/automation-row.ts';
 import { listAutomations } from '../automations/automations.ts';
 import { readWebhookSecrets } from '../webhooks/ingest/secrets.ts';
 import { listWebhooks, type StoredWebhook } from '../webhooks/webhooks.ts';
-import {
-  type AutomationMembers,
-  type AutomationWithRules,
-  toAutomationMembers,
-  toStoredMembers,
-} from './automation-members.ts';
+import { type AutomationWithRules, toAutomationMembers, toStoredMembers } from './automation-members.ts';
 import type { DefinedUids } from './stored.ts';
 import { fileOfRules } from './webhook-rules.ts';
 
@@ -147,7 +143,7 @@ const nameDifference = (before: string, after: string): MemberChange[] =>
   before === after ? [] : [{ member: 'name', before, after }];
 
 /** Returns the differences between an automation and its file. */
-export function differencesOfAutomation(present: AutomationWithRules, wanted: AutomationMembers): MemberChange[] {
+export function differencesOfAutomation(present: AutomationWithRules, wanted: CreateAutomationRequest): MemberChange[] {
   return [...compareMembers(toStoredMembers(present), { ...wanted })];
 }
 

@@ -11,10 +11,10 @@ import { Icon } from '../../../parts/icon.tsx';
 import { Problem } from '../../../parts/problem.tsx';
 import { RoleButton } from '../../../parts/role-button.tsx';
 import { Ago } from '../../../parts/time.tsx';
-import { endOf, filesReadMs } from '../files-read.ts';
 import { FileChanges } from './changed-file.tsx';
 import styles from './changes.module.css';
 import { FileTree } from './file-tree.tsx';
+import { endOf, filesReadMs } from './files-read.ts';
 import { useViewed } from './viewed.ts';
 
 /** Number of files whose changes are shown at first. The changes of other files are folded. */

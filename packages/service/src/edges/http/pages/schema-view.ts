@@ -25,8 +25,9 @@ export interface JsonSchema {
   readonly deprecated?: boolean;
 }
 
-const join = (parts: readonly Html[], separator: string): Html[] =>
-  parts.flatMap((part, index) => (index === 0 ? [part] : [html`${separator}`, part]));
+/** Writes ` | ` between the parts. */
+const alternatives = (parts: readonly Html[]): Html[] =>
+  parts.flatMap((part, index) => (index === 0 ? [part] : [html` | `, part]));
 
 /** Named schemas of the document. */
 export type NamedSchemas = Readonly<Record<string, JsonSchema>>;
@@ -53,13 +54,9 @@ export function typeOf(schema: JsonSchema): Html {
     return html`<a href="#schema-${name}">${name}</a>`;
   }
   const variants = schema.oneOf ?? schema.anyOf;
-  if (variants) return html`${join(variants.map(typeOf), ' | ')}`;
+  if (variants) return html`${alternatives(variants.map(typeOf))}`;
   if (schema.const !== undefined) return html`<code>${JSON.stringify(schema.const)}</code>`;
-  if (schema.enum)
-    return html`${join(
-      schema.enum.map((value) => html`<code>${String(value)}</code>`),
-      ' | ',
-    )}`;
+  if (schema.enum) return html`${alternatives(schema.enum.map((value) => html`<code>${String(value)}</code>`))}`;
   if (schema.type === 'array') return html`array of ${schema.items ? typeOf(schema.items) : html`anything`}`;
   if (schema.type === 'object' && typeof schema.additionalProperties === 'object' && !schema.properties) {
     return html`map of ${typeOf(schema.additionalProperties)}`;

@@ -2,15 +2,10 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 
-/** Longest time for closing, milliseconds. */
-export interface ClosingTimes {
-  /** Time for connections without a complete request. */
-  readonly silentMs: number;
-  /** Time for the requests that are being answered. */
-  readonly drainMs: number;
-}
-
-const defaultTimes: ClosingTimes = { silentMs: 500, drainMs: 10_000 };
+/** Longest time for closing connections without a complete request, milliseconds. */
+const silentMs = 500;
+/** Longest time for the requests that are being answered, milliseconds. */
+const drainMs = 10_000;
 const lookEveryMs = 25;
 
 /**
@@ -19,7 +14,7 @@ const lookEveryMs = 25;
  * after 72 s by fastify's default. A client that connected and sent nothing delays the close forever, because Node stops checking its
  * timeouts during the close. `forceCloseConnections` would end the requests in flight.
  */
-export function closeConnectionsWhileClosing(app: FastifyInstance, times: ClosingTimes = defaultTimes): void {
+export function closeConnectionsWhileClosing(app: FastifyInstance): void {
   const { server } = app;
   const sockets = new Set<Socket>();
   const answering = new Map<Socket, number>();
@@ -44,7 +39,7 @@ export function closeConnectionsWhileClosing(app: FastifyInstance, times: Closin
       const elapsed = performance.now() - startedAt;
       server.closeIdleConnections();
       for (const socket of sockets) {
-        if (elapsed > (answering.has(socket) ? times.drainMs : times.silentMs)) socket.destroy();
+        if (elapsed > (answering.has(socket) ? drainMs : silentMs)) socket.destroy();
       }
     }, lookEveryMs);
     server.once('close', () => clearInterval(timer));

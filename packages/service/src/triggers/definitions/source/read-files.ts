@@ -49,7 +49,7 @@ export async function readSourceFiles(options: ReadOptions): Promise<ReadFiles> 
   try {
     await objects.addPack(pack);
     const found = await findFiles(options, objects);
-    if (found === null) return faulty('factory.yaml', `the definition has more than ${maxDefinitionFiles} files`);
+    if (found === null) return faulty(`the definition has more than ${maxDefinitionFiles} files`);
     const odd = oddEntries(found);
     if (odd !== null) return odd;
     return await readContents(options, objects, found);
@@ -115,11 +115,9 @@ async function readContents({ remote }: ReadOptions, objects: GitObjects, found:
   return faults.count() > 0 ? { ok: false, faults: faults.list() } : { ok: true, files };
 }
 
-function faulty(file: string, message: string): Extract<ReadFiles, { ok: false }> {
-  return { ok: false, faults: [{ file, ...start, message }] };
+/** The fault is about the definition as a whole, so it is at the beginning of its main file. */
+function faulty(message: string): Extract<ReadFiles, { ok: false }> {
+  return { ok: false, faults: [{ file: 'factory.yaml', ...start, message }] };
 }
 
-const tooLarge = faulty(
-  'factory.yaml',
-  `the files of the definition have more than ${maxDefinitionBytes / 1024 / 1024} MB together`,
-);
+const tooLarge = faulty(`the files of the definition have more than ${maxDefinitionBytes / 1024 / 1024} MB together`);

@@ -1,6 +1,6 @@
 import { isTerminal } from '@runyard/contract/runs/run-states';
 import type { RunItem } from '@runyard/contract/runs/runs';
-import { slowMs } from '../../api/slow-reads.ts';
+import { slowMs } from '../../../api/slow-reads.ts';
 
 /**
  * The sandbox sends the files a moment after the end of the run. So the page reads them every `againMs` milliseconds until `lateMs`
