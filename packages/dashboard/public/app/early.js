@@ -1,4 +1,4 @@
-// Starts the requests of the first screen while the scripts of the dashboard load. `src/api/early.ts` gives their answers to the client.
+// Starts the requests of the first screen while the scripts of the dashboard load. `src/api/session.ts` gives their answers to the client.
 {
   const { pathname, search } = location;
   const team = new URLSearchParams(search).get('team');
