@@ -268,12 +268,20 @@ test('an address that signs in too often is refused for a while, before the prov
   // refilled meanwhile.
   for (; over.status === 200 && sent < 5 * signOnsPerMinute.address; sent += 1) over = await begin({}, page);
   expect(sent).toBeGreaterThan(signOnsPerMinute.address);
-  const before = provider.requests.length;
   expect([over.status, over.text]).toEqual([429, expect.stringContaining('Without a key, this address')]);
   expect(Number(over.headers.get('retry-after'))).toBeGreaterThan(0);
   const state = new URL(url).searchParams.get('state');
-  expect((await finish(cookie, `code=a&state=${state}`, page)).status).toBe(429);
-  expect(provider.requests.length).toBe(before);
+  const tryToFinish = async () => {
+    const before = provider.requests.length;
+    const { status } = await finish(cookie, `code=a&state=${state}`, page);
+    return { status, requests: provider.requests.length - before };
+  };
+  let finished = await tryToFinish();
+  for (; finished.status !== 429 && sent < 10 * signOnsPerMinute.address; sent += 1) {
+    await begin({}, page);
+    finished = await tryToFinish();
+  }
+  expect(finished).toEqual({ status: 429, requests: 0 });
   expect((await begin()).status).toBe(200);
 });
 
