@@ -176,6 +176,8 @@ describe('a team without free storage', () => {
     const run = await service.startExecution();
     await fill(100 * 1024);
     await untilKnown(async () => expectFull([await announce(run.runToken, 200 * 1024)]));
+    // An announcement that was accepted before then has reserved bytes.
+    await fill(100 * 1024);
     await sendEvents(run.runToken, [
       { type: 'agent_started', harness: 'oz', model_id: 'runbook' },
       { type: 'turn_started', step_id: 's', prompt: 'Do it.' },
