@@ -102,7 +102,9 @@ test('the agent sends unchanged files once, and reports empty folders after each
   writeFileSync(join(workspace, 'file'), '');
   for (const turn of [3, 4]) await save(turn);
   const empty = { path: 'workspace of 0 bytes' };
-  expect(calls).toEqual([empty, empty, { path: 'workspace of undefined bytes' }]);
+  // On a slow machine, the reporter sends its event meanwhile.
+  const saved = calls.filter(({ path }) => path !== 'events');
+  expect(saved).toEqual([empty, empty, { path: 'workspace of undefined bytes' }]);
 });
 
 test.each([{ restored: true }, { maxBytes: 0 }])(
