@@ -4,7 +4,6 @@
  * imports little.
  */
 import { afterAll } from 'vitest';
-import './quick-imports.ts';
 import { answersVariable, recordAnswers } from './answers-of-process.ts';
 import { keepCodeOfPrograms } from './compiled-code.ts';
 import { readProcessorTime } from './processor-time.ts';
