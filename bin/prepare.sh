@@ -114,7 +114,7 @@ ensure_programs() { install has_programs "ci --omit=dev -w packages/cli -w packa
 # delete the packages that running programs use.
 ensure_clients() {
   case "${RUNYARD_SANDBOX:-} ${RUNYARD_BLOBS:-} ${RUNYARD_BLOBS_FROM:-}" in
-    *kubernetes* | *s3://*)
+    'kubernetes '* | *s3://*)
       install has_clients "install --no-save --omit=dev --include-workspace-root -w packages/cli -w packages/agent" .runyard-clients-lock.json
       ;;
   esac

@@ -32,7 +32,7 @@ const clients = 'install --no-save --omit=dev --include-workspace-root -w packag
 test('the clients of buckets and clusters are installed when the settings first name one', () => {
   const root = newRoot();
   expect(installWith(root, {})).toEqual([programs]);
-  expect(installWith(root, { RUNYARD_SANDBOX: 'bubblewrap', RUNYARD_BLOBS: '/var/blobs' })).toEqual([]);
+  expect(installWith(root, { RUNYARD_SANDBOX: 'bubblewrap', RUNYARD_BLOBS: '/var/kubernetes/blobs' })).toEqual([]);
   expect(installWith(root, { RUNYARD_SANDBOX: 'kubernetes' })).toEqual([clients]);
   expect(installWith(root, { RUNYARD_BLOBS: 's3://bucket' })).toEqual([]);
 });

@@ -3,8 +3,8 @@ import type { Look } from './look.ts';
 import { Cell, type Column, Table, type TableProps } from './table.tsx';
 
 /**
- * The look of a column. Its heading has `width`, `isSorted`, `spoken`, `number`, `notNarrow` and `onlyWide`. Its cells have all members
- * except the first three, and those that `look` returns.
+ * The look of a column. Only the heading uses `width`, `isSorted` and `spoken`. The heading and the cells use `number`, `notNarrow` and
+ * `onlyWide`. Only the cells use the other members. `look` returns what one cell uses besides.
  */
 interface ColumnLook<T> extends Omit<Column, 'name'> {
   readonly look?: (item: T) => Look & { readonly title?: string };

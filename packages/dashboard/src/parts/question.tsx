@@ -6,7 +6,7 @@ const ConfirmDialog = lazy(async () => ({ default: (await import('./dialog.tsx')
 /** A question before an action that cannot be undone. */
 export interface Question {
   readonly title: string;
-  /** What the action changes. */
+  /** The text below the title. It says what the action changes, and what stays as it is. */
   readonly text: string;
   /** Label of the button that runs the action. */
   readonly action: string;
